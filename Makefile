@@ -1,0 +1,48 @@
+# Two commands: `make demo` does the main job, `make test` runs every test.
+# Each sets up its own virtual environment in .venv, from nothing but python3 and make.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+CONSTRAINTS := constraints.txt
+JOBS ?= 2
+
+.PHONY: demo test check lint types fast format clean help
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+$(VENV)/.core: pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --constraint $(CONSTRAINTS) --editable ".[plots]"
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core requirements-dev.txt
+	$(PIP) install --constraint $(CONSTRAINTS) --requirement requirements-dev.txt
+	@touch $@
+
+demo: $(VENV)/.core  ## fit the paper's synthetic problem with the three algorithms, draw the result
+	$(BIN)/python -m motifold.demo
+
+test: $(VENV)/.dev lint types  ## everything: lint, types, all tests
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+check: $(VENV)/.dev lint types fast  ## the quick loop: lint, types, the fast tests
+
+fast: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+format: $(VENV)/.dev  ## let ruff put the code in order
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## remove the environment and all caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo_output dist
