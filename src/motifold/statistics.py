@@ -1,0 +1,254 @@
+"""The two data passes and the Grams they feed: the only code that reads X.
+
+Everything a solver needs of the data are P and B (to update W) or C, A and E (to update H); see
+``docs/theory``. X is read in time blocks, and nothing of its size is allocated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from motifold.kernels.windows import correlate_tail, shift_and_add
+from motifold.parallel import Workers
+from motifold.problem import Array, Problem, Segment
+
+
+@dataclass(frozen=True)
+class WStatistics:
+    """What W depends on when H is fixed.
+
+    Attributes
+    ----------
+    P : (N, L·K), P[n, ℓK+k] = Σ_t X[t, n] H[t−ℓ, k]
+    B : (L·K, L·K), the Gram of the shifted copies of H
+    """
+
+    P: Array
+    B: Array
+
+    def gradient(self, W: Array) -> Array:
+        """∇_W ½‖X − X̂‖² as (N, L·K); W is (N, L, K) or (N, L·K)."""
+        return W.reshape(self.P.shape) @ self.B - self.P
+
+
+@dataclass(frozen=True)
+class HStatistics:
+    """What H depends on when W is fixed.
+
+    Attributes
+    ----------
+    C : (T, K), C[t, k] = ⟨motif k placed at t, X⟩
+    A : (K, 2L−1, K), A[k, L−1+δ, j] = ⟨motif k placed at t, motif j placed at t+δ⟩
+    E : (L, K, L, K), the same product for the last L starts of a segment, in the order of time,
+        where its end cuts motifs off: E[p, k, q, j], start p having L−p samples left
+    bounds : (segments, 3), see ``Problem.bounds``
+    """
+
+    C: Array
+    A: Array
+    E: Array
+    bounds: np.ndarray
+
+    def correlate(self, H: Array) -> Array:
+        """A∗H (T, K): the products of every placed motif with X̂."""
+        K, width, _ = self.A.shape
+        L = (width + 1) // 2
+        out = np.empty_like(H)
+        taps = np.ascontiguousarray(self.A.reshape(K, width * K).T)
+        rows = max(128, 2**17 // (width * K))
+        for start, _, stop in self.bounds:
+            for a in range(start, stop, rows):
+                b = min(a + rows, stop)
+                padded = np.zeros((b - a + width - 1, K), dtype=H.dtype)
+                first, last = max(start, a - L + 1), min(stop, b + L - 1)
+                padded[first - (a - L + 1) : last - (a - L + 1)] = H[first:last]
+                out[a:b] = _windows(padded, width) @ taps
+            correlate_tail(H[start:stop], self.A, self.E, out[start:stop])
+        return out
+
+    def astype(self, dtype: npt.DTypeLike) -> HStatistics:
+        """The same statistics in another precision."""
+        C, A, E = (part.astype(dtype, copy=False) for part in (self.C, self.A, self.E))
+        return HStatistics(C, A, E, self.bounds)
+
+    def gradient(self, H: Array) -> Array:
+        """∇_H ½‖X − X̂‖² (T, K)."""
+        return self.correlate(H) - self.C
+
+    def curvature(self) -> Array:
+        """The diagonal of the Gram, (T, K): squared norm of every motif as placed."""
+        L, K = self.E.shape[:2]
+        lag0 = np.arange(K)
+        full = self.A[lag0, L - 1, lag0]
+        cut = self.E[np.arange(L)[:, None], lag0, np.arange(L)[:, None], lag0]
+        diagonal = np.broadcast_to(full, self.C.shape).copy()
+        for start, _, stop in self.bounds:
+            tail = min(L, stop - start)
+            diagonal[stop - tail : stop] = cut[L - tail :]
+        return diagonal
+
+
+def w_statistics(problem: Problem, H: Array, workers: Workers) -> WStatistics:
+    """Data pass 1: P = X H̃ᵀ and B = H̃H̃ᵀ, added up over blocks and segments in float64."""
+    N, L, K = problem.N, problem.L, problem.K
+
+    def block_sums(block: tuple[Segment, int, int]) -> tuple[Array, Array]:
+        segment, a, b = block
+        windows = _lagged(H[segment.start : segment.stop], a, b, L)
+        X = _blas_ready(segment.X[a:b])
+        # Column 0…K−1 of a window is its oldest row: these products are the base sums of B.
+        return X.T @ windows, windows[:, :K].T @ windows
+
+    P = np.zeros((N, L * K))
+    base = np.zeros((K, L * K))
+    for P_block, base_block in workers.map(block_sums, problem.blocks()):
+        P += P_block
+        base += base_block
+    P = P.reshape(N, L, K)[:, ::-1].reshape(N, L * K) * problem.scale
+    tails = np.stack([_last_rows(H[s.start : s.stop], L) for s in problem.segments])
+    B = _gram_from_tail(base.reshape(K, L, K), tails.reshape(-1, L * K).astype(np.float64))
+    dtype = problem.dtype
+    return WStatistics(P.astype(dtype, copy=False), B.astype(dtype, copy=False))
+
+
+def h_statistics(problem: Problem, W: Array, workers: Workers) -> HStatistics:
+    """Data pass 2: C = W⋆X by a product and a shift-and-add, and the Grams A and E of W."""
+    N, L, K = W.shape
+    flat = W.reshape(N, L * K)
+    C = np.zeros((problem.T, K), dtype=problem.dtype)
+
+    def block_product(block: tuple[Segment, int, int]) -> tuple[Segment, int, Array]:
+        segment, a, b = block
+        return segment, a, _blas_ready(segment.X[a:b]) @ flat
+
+    for segment, a, Y in workers.map(block_product, problem.blocks()):
+        shift_and_add(Y.reshape(-1, L, K), a, C[segment.start : segment.stop])
+    C *= problem.dtype.type(problem.scale)
+    C[~problem.allowed] = 0
+    A, E = motif_grams(W)
+    return HStatistics(C, A, E, problem.bounds)
+
+
+def motif_grams(W: Array) -> tuple[Array, Array]:
+    """The Grams A (K, 2L−1, K) and E (L, K, L, K) of placed motifs; W is (N, L, K)."""
+    N, L, K = W.shape
+    reverse = W[:, ::-1].reshape(N, L * K)  # one sample left comes last, as in time
+    G = (reverse.T @ reverse).reshape(L, K, L, K)
+    E = _block_diagonal_sums(G)
+    A = np.empty((K, 2 * L - 1, K), dtype=W.dtype)
+    ahead = E[0]  # motif k uncut, motif j starting δ = 0…L−1 later: (K, L, K)
+    A[:, L - 1 :] = ahead
+    A[:, L - 1 :: -1] = ahead.transpose(2, 1, 0)
+    return A, E
+
+
+def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> float:
+    """‖X − X̂‖² from the residual itself, in time blocks, accumulated in float64."""
+    N, L, K = W.shape
+    oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K).T)
+
+    def block_norm(block: tuple[Segment, int, int]) -> float:
+        segment, a, b = block
+        fit = _lagged(H[segment.start : segment.stop], a, b, L) @ oldest_first
+        residual = np.subtract(problem.scaled_block(segment, a, b), fit, out=fit)
+        residual = residual.astype(np.float64, copy=False)
+        return float(np.vdot(residual, residual))
+
+    return sum(workers.map(block_norm, problem.blocks()))
+
+
+def free_squared_residual(
+    problem: Problem, H: Array, statistics: HStatistics, gradient: Array
+) -> float:
+    """‖X − X̂‖² = ‖X‖² − ⟨C, H⟩ + ⟨∇, H⟩, without touching X; gradient (T, K) is A∗H − C.
+
+    It cancels when the fit is good; see ``free_loss_noise``.
+    """
+    fitted = np.einsum("tk,tk->", statistics.C, H, dtype=np.float64)
+    slope = np.einsum("tk,tk->", gradient, H, dtype=np.float64)
+    return max(0.0, problem.squared_norm - float(fitted) + float(slope))
+
+
+def free_loss_noise(dtype: np.dtype) -> float:
+    """Error of the free ‖X − X̂‖² in units of ‖X‖², a little above what was measured."""
+    return 1e-7 if dtype == np.float32 else 1e-14
+
+
+def reconstruct(W: Array, H: Array, bounds: np.ndarray) -> Array:
+    """X̂ (T, N) of motifs W (N, L, K) and activations H (T, K), segment by segment."""
+    N, L, K = W.shape
+    oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K).T)
+    out = np.empty((H.shape[0], N), dtype=np.result_type(W, H))
+    rows = max(128, 2**18 // (L * K))
+    for start, _, stop in bounds:
+        for a in range(0, stop - start, rows):
+            b = min(a + rows, stop - start)
+            out[start + a : start + b] = _lagged(H[start:stop], a, b, L) @ oldest_first
+    return out
+
+
+def _lagged(H: Array, a: int, b: int, L: int) -> Array:
+    """Rows a to b of H̃ᵀ for one segment, (b−a, L·K), each the last L rows, oldest first."""
+    if a >= L - 1:
+        return _windows(H[a - L + 1 : b], L)
+    padded = np.zeros((b - a + L - 1, H.shape[1]), dtype=H.dtype)
+    first = max(0, a - L + 1)
+    padded[first - (a - L + 1) :] = H[first:b]
+    return _windows(padded, L)
+
+
+def _windows(rows: Array, width: int) -> Array:
+    """All runs of ``width`` consecutive rows, each flattened: (R−width+1, width·K), a copy.
+
+    A copy of the block, because BLAS refuses matrices whose rows overlap.
+    """
+    R, K = rows.shape
+    step = rows.strides[0]
+    view = np.lib.stride_tricks.as_strided(
+        rows, (R - width + 1, width, K), (step, step, rows.strides[1]), writeable=False
+    )
+    return view.reshape(R - width + 1, width * K)
+
+
+def _last_rows(H: Array, L: int) -> Array:
+    """The last L rows of a segment, newest first, zeros where it has fewer: (L, K)."""
+    out = np.zeros((L, H.shape[1]), dtype=H.dtype)
+    n = min(L, H.shape[0])
+    out[:n] = H[H.shape[0] - n :][::-1]
+    return out
+
+
+def _gram_from_tail(base: Array, tails: Array) -> Array:
+    """B (L·K, L·K) from the sums that all lags share and what the last rows of H add.
+
+    base (K, L, K): Σ_s H[s, j] H[s+d, k] over s ≤ T−L, as [j, d, k]. tails (S, L·K): the last L
+    rows of every segment, newest first. All terms are nonnegative and only added, so a true zero
+    stays zero (running the recursion the other way subtracts, and HALS would divide by −3e-16).
+    """
+    K, L, _ = base.shape
+    sums = (tails.T @ tails).reshape(L, K, L, K)
+    # B[ℓ, k, L−1, j] with ℓ = L−1−d is the base sum at lag d.
+    sums[:, :, L - 1, :] = base[:, ::-1, :].transpose(1, 2, 0)
+    return _block_diagonal_sums(sums).reshape(L * K, L * K)
+
+
+def _block_diagonal_sums(G: Array) -> Array:
+    """S[p, q] = G[p, q] + S[p+1, q+1] in blocks, (L, K, L, K), symmetric; reads q ≥ p of G."""
+    L = G.shape[0]
+    S = G.copy()
+    for p in range(L - 2, -1, -1):
+        S[p, :, p : L - 1, :] += S[p + 1, :, p + 1 :, :]
+    for p in range(L):
+        S[p + 1 :, :, p, :] = S[p, :, p + 1 :, :].transpose(1, 2, 0)
+    return S
+
+
+def _blas_ready(X: Array) -> Array:
+    """X itself if matrix products take it without a slow path, else a copy (of a block)."""
+    aligned = X.flags.aligned and all(s % X.itemsize == 0 and s >= 0 for s in X.strides)
+    if aligned and X.itemsize in X.strides:
+        return X
+    return np.ascontiguousarray(X)
