@@ -1,0 +1,156 @@
+"""Alternating nonnegative least squares (the paper's section III-B)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from scipy.linalg.lapack import dposv
+
+from motifold.kernels.hals import sweep_W
+from motifold.kernels.pivoting import pass_H
+from motifold.problem import Array, Penalties
+from motifold.solvers.base import Inner, SolverOptions
+from motifold.statistics import HStatistics, WStatistics
+
+# Dual variables of the scaled problem (unit diagonal) count as negative below minus this.
+_TOLERANCE = 1e-12
+# Ridge on the scaled Gram where it is singular.
+_RIDGE = 1e-10
+_MAX_EXCHANGES = 100
+_MAX_EXACT_PASSES = 1000
+
+
+class ANLS(SolverOptions):
+    """Block coordinate descent: exact nonnegative least squares by block principal pivoting.
+
+    Parameters
+    ----------
+    h_passes : int or "exact"
+        Passes over the columns of H per iteration, each column solved exactly with the others
+        fixed. 1 is the paper's algorithm; ``"exact"`` repeats passes until H moves no more, the
+        exact solution of the H problem.
+
+    Examples
+    --------
+    >>> from motifold import CNMF, ANLS
+    >>> model = CNMF(n_components=2, n_lags=3, solver=ANLS(h_passes="exact"))
+    """
+
+    def __init__(self, h_passes: int | Literal["exact"] = 1) -> None:
+        self.h_passes = h_passes
+
+    def update_W(
+        self, W: Array, statistics: WStatistics, penalties: Penalties, inner: Inner
+    ) -> None:
+        """Every row of W̃ by nonnegative least squares with the common Gram B."""
+        N, L, K = W.shape
+        old = W.reshape(N, L * K)
+        G = statistics.B.astype(np.float64)
+        np.fill_diagonal(G, np.diagonal(G) + np.tile(penalties.l2_W, L))
+        Q = statistics.P.astype(np.float64) - np.tile(penalties.l1_W, L)
+        new = nonnegative_rows(G, Q, old.astype(np.float64))
+        rose = _quadratic(G, Q, new) > _quadratic(G, Q, old.astype(np.float64))
+        if np.any(rose):
+            new[rose] = old[rose]
+            rows = np.ascontiguousarray(new[rose])
+            free = np.zeros(K)
+            sweep_W(rows, rows @ G - Q[rose], G, free, free)
+            new[rose] = rows
+        old[...] = new
+
+    def update_H(
+        self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
+    ) -> Array:
+        """Columns of H in the order of time, each by nonnegative least squares."""
+        passes, shrink = max(self._passes(), inner.max_sweeps), inner.shrink
+        if self.h_passes == "exact":
+            shrink = 1e-12
+        gradient = statistics.gradient(H)
+        A, E, bounds = statistics.A, statistics.E, statistics.bounds
+        first = 0.0
+        for _ in range(passes):
+            moved = pass_H(H, gradient, A, E, bounds, penalties.l1_H, penalties.l2_H)
+            first = first or moved
+            if passes != self.h_passes and moved <= shrink**2 * first:
+                break
+        return gradient
+
+    def _passes(self) -> int:
+        if self.h_passes == "exact":
+            return _MAX_EXACT_PASSES
+        if isinstance(self.h_passes, (int, np.integer)) and self.h_passes >= 1:
+            return int(self.h_passes)
+        raise ValueError(
+            f"ANLS: h_passes must be a positive integer or 'exact', not {self.h_passes!r}."
+        )
+
+
+def nonnegative_rows(G: Array, Q: Array, X: Array) -> Array:
+    """Argmin ½x'Gx − q'x over x ≥ 0 for every row q of Q, by block principal pivoting.
+
+    Parameters
+    ----------
+    G : (M, M) float64, symmetric positive semidefinite
+    Q : (R, M) float64, right-hand sides
+    X : (R, M) float64, starts; only their supports are used
+
+    Returns
+    -------
+    (R, M) float64. Where G is singular a slightly regularised problem is solved, so that a caller
+    who needs descent has to compare objectives.
+    """
+    diagonal = np.diagonal(G)
+    useful = diagonal > 0
+    unit = np.where(useful, 1 / np.sqrt(np.where(useful, diagonal, 1)), 0.0)
+    G, Q = G * unit[:, None] * unit, Q * unit
+    passive = (X > 0) & useful
+    Z = np.zeros_like(Q)
+    open_rows = np.arange(Q.shape[0])
+    fewest = np.full(Q.shape[0], Q.shape[1] + 1)
+    chances = np.full(Q.shape[0], 3)
+    for _ in range(_MAX_EXCHANGES):
+        _solve_grouped(G, Q, passive, Z, open_rows)
+        z, held = Z[open_rows], passive[open_rows]
+        dual = z @ G - Q[open_rows]
+        magnitude = np.abs(z) @ np.abs(G) + np.abs(Q[open_rows])
+        wrong = np.where(held, z < 0, (dual < -_TOLERANCE * magnitude) & useful)
+        count = wrong.sum(axis=1)
+        still = count > 0
+        open_rows, wrong, count = open_rows[still], wrong[still], count[still]
+        if not open_rows.size:
+            break
+        better = count < fewest[open_rows]
+        fewest[open_rows[better]] = count[better]
+        chances[open_rows] = np.where(better, 3, chances[open_rows] - 1)
+        # The backup rule: once the chances are used up, exchange the last one only.
+        backup = chances[open_rows] < 0
+        last = wrong.shape[1] - 1 - np.argmax(wrong[backup, ::-1], axis=1)
+        wrong[backup] = False
+        wrong[np.flatnonzero(backup), last] = True
+        passive[open_rows] ^= wrong
+    return np.maximum(Z, 0) * unit
+
+
+def _solve_grouped(G: Array, Q: Array, passive: np.ndarray, Z: Array, rows: np.ndarray) -> None:
+    """Solve the rows on their passive sets, rows with equal sets together (changes Z)."""
+    sets, group = np.unique(np.packbits(passive[rows], axis=1), axis=0, return_inverse=True)
+    order = np.argsort(group.ravel(), kind="stable")
+    ends = np.cumsum(np.bincount(group.ravel(), minlength=len(sets)))
+    for members in np.split(rows[order], ends[:-1]):
+        index = np.flatnonzero(passive[members[0]])
+        Z[members] = 0.0
+        if not index.size:
+            continue
+        block = G[np.ix_(index, index)]
+        right = Q[np.ix_(members, index)].T
+        _, solution, failed = dposv(block, right)
+        if failed or not np.isfinite(solution).all():
+            _, solution, failed = dposv(block + _RIDGE * np.eye(index.size), right)
+        if not failed:
+            Z[np.ix_(members, index)] = solution.T
+
+
+def _quadratic(G: Array, Q: Array, X: Array) -> Array:
+    """½x'Gx − q'x for every row (R,)."""
+    return np.einsum("rm,rm->r", 0.5 * X @ G - Q, X)

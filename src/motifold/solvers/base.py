@@ -1,0 +1,77 @@
+"""What a solver is: it updates W, it updates H, nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from motifold.problem import Array, Penalties
+from motifold.statistics import HStatistics, WStatistics
+
+
+@dataclass(frozen=True)
+class Inner:
+    """How often a factor may be swept per data pass.
+
+    A solver repeats its sweep until the last one moved the factor by less than ``shrink`` times
+    the first (Gillis & Glineur 2012), at most ``max_sweeps`` times. One sweep is the algorithm
+    as published.
+    """
+
+    max_sweeps: int = 1
+    shrink: float = 0.1
+
+    def enough(self, sweep: int, moved: float, first: float) -> bool:
+        """Whether to stop after sweep number ``sweep`` (from 1), given squared moves."""
+        return sweep >= self.max_sweeps or moved <= self.shrink**2 * first
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """The protocol of ``CNMF(solver=...)``.
+
+    Any object with these two methods will do. It keeps no state between calls; all it knows is
+    in the factors and the statistics.
+    """
+
+    def update_W(
+        self, W: Array, statistics: WStatistics, penalties: Penalties, inner: Inner
+    ) -> None:
+        """Change W (N, L, K) in place so that the objective does not rise, H being fixed."""
+
+    def update_H(
+        self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
+    ) -> Array | None:
+        """Change H (T, K) in place so that the objective does not rise, W being fixed.
+
+        Entries outside ``statistics.bounds[:, :2]`` stay zero. May return the gradient
+        A∗H − C at the new H (without penalties), which saves the loop its computation.
+        """
+
+
+class SolverOptions:
+    """Mixin: options are the constructor's keywords; two solvers with equal options are equal."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The options as a dictionary (scikit-learn's convention, so that ``clone`` works)."""
+        return dict(vars(self))
+
+    def set_params(self, **params: Any) -> SolverOptions:
+        """Change options; returns self."""
+        for name, value in params.items():
+            if name not in vars(self):
+                raise ValueError(
+                    f"{type(self).__name__} has no option {name!r}; it has {sorted(vars(self))}."
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({options})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(sorted(vars(self).items()))))

@@ -1,0 +1,66 @@
+"""Multiplicative updates (Smaragdis 2004; the paper's section II-C)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from motifold.problem import Array, Penalties
+from motifold.solvers.base import Inner, SolverOptions
+from motifold.statistics import HStatistics, WStatistics
+
+# Denominators below this are raised to it.
+_SMALLEST = 1e-16
+
+
+class MU(SolverOptions):
+    """Multiplicative updates: every entry is scaled by the ratio of the gradient's two parts.
+
+    Simple, monotone, and slow near zeros, which it approaches but never reaches (so it is not
+    extrapolated: an entry cut off at zero could not return).
+
+    Examples
+    --------
+    >>> from motifold import CNMF, MU
+    >>> model = CNMF(n_components=2, n_lags=3, solver=MU())
+    """
+
+    extrapolate = False
+
+    def update_W(
+        self, W: Array, statistics: WStatistics, penalties: Penalties, inner: Inner
+    ) -> None:
+        """W ← W ∘ P / (W̃B + l1 + l2·W)."""
+        N, L, K = W.shape
+        P = statistics.P.reshape(W.shape)
+
+        def denominator() -> Array:
+            return (W.reshape(N, L * K) @ statistics.B).reshape(W.shape)
+
+        _scale_entries(W, P, denominator, penalties.l1_W, penalties.l2_W, inner)
+
+    def update_H(
+        self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
+    ) -> None:
+        """H ← H ∘ C / (A∗H + l1 + l2·H)."""
+        _scale_entries(
+            H,
+            statistics.C,
+            lambda: statistics.correlate(H),
+            penalties.l1_H,
+            penalties.l2_H,
+            inner,
+        )
+
+
+def _scale_entries(F, numerator, denominator, l1, l2, inner) -> None:  # type: ignore[no-untyped-def]
+    """Repeat F ← F ∘ numerator / (denominator() + l1 + l2·F) in place, as ``inner`` says."""
+    first = 0.0
+    for sweep in range(1, inner.max_sweeps + 1):
+        below = denominator() + (l1 + l2 * F).astype(F.dtype, copy=False)
+        np.maximum(below, _SMALLEST, out=below)
+        new = F * (numerator / below)
+        moved = float(np.sum((new - F) ** 2, dtype=np.float64))
+        F[...] = new
+        first = first or moved
+        if inner.enough(sweep, moved, first):
+            return
