@@ -1,0 +1,324 @@
+"""The one loop: it owns the clock, the history, the extrapolation and the reasons to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from motifold.certificate import kkt_residual_H, kkt_residual_W
+from motifold.deconvolve import solve_H
+from motifold.initialize import initial_factors
+from motifold.parallel import Workers
+from motifold.problem import Array, Problem
+from motifold.solvers.base import Inner, Solver
+from motifold.state import LoopState, SearchState
+from motifold.statistics import (
+    free_loss_noise,
+    free_squared_residual,
+    h_statistics,
+    squared_residual,
+    w_statistics,
+)
+
+# The free loss is trusted while it is this many times its own noise.
+_TRUST = 1e4
+# Extrapolation (Ang & Gillis 2019): growth, growth of the limit, cut after a rise.
+_GROW, _GROW_LIMIT, _CUT = 1.05, 1.01, 1.5
+# The last solve may raise J by this much, relatively: the same minimum reached from elsewhere.
+_ROUNDING = 1e-6
+# "stalled": within this many iterations the objective fell by less than _STALL · tol.
+_PATIENCE, _STALL = 20, 1e-2
+
+
+@dataclass(frozen=True)
+class Acceleration:
+    """What ``acceleration="auto"`` adds to the published algorithms."""
+
+    inner: Inner = field(default_factory=lambda: Inner(max_sweeps=4))
+    momentum: float = 0.5
+
+
+@dataclass(frozen=True)
+class Rules:
+    """When the loop stops, and how it goes on."""
+
+    max_iter: int = 1000
+    max_time: float | None = None
+    tol: float = 1e-3
+    acceleration: Acceleration | None = None
+
+
+class Loop:
+    """One start of a fit, iterated to the end by ``run``; ``state`` is whole at any moment."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        rules: Rules,
+        workers: Workers,
+        callback: Callable[[LoopState], bool] | None = None,
+    ) -> None:
+        self.problem = problem
+        self.solver = solver
+        self.rules = rules
+        self.workers = workers
+        self.callback = callback
+        self.state: LoopState | None = None
+        accelerated = rules.acceleration
+        self.inner = accelerated.inner if accelerated else Inner()
+        extrapolate = accelerated is not None and getattr(solver, "extrapolate", True)
+        self._momentum = accelerated.momentum if accelerated and extrapolate else 0.0
+        self._noise = free_loss_noise(problem.dtype) * problem.squared_norm
+
+    def start(self, W: Array, H: Array, seconds: float = 0.0) -> LoopState:
+        """The state before the first iteration."""
+        problem = self.problem
+        statistics = h_statistics(problem, W, self.workers)
+        state = LoopState(
+            W,
+            H,
+            W_previous=W,
+            H_previous=H,
+            scale=problem.scale,
+            squared_norm=problem.squared_norm,
+            squared_residual=squared_residual(problem, W, H, self.workers),
+            penalty=problem.penalties.value(W, H),
+            kkt_H=kkt_residual_H(problem, H, statistics),
+            momentum=self._momentum,
+            target=self.rules.tol,
+            transform_tol=transform_tolerance(self.rules.tol),
+            seconds=seconds,
+        )
+        state.reference_objective = state.working_objective
+        state.note()
+        return state
+
+    def run(self, state: LoopState) -> LoopState:
+        """Iterate until there is a reason to stop; on Ctrl-C ``self.state`` has what there is."""
+        began = time.perf_counter() - state.seconds
+        self.state = state
+        try:
+            while not state.stop_reason:
+                state = self._iterate(state)
+                if not state.stop_reason:
+                    state.seconds = time.perf_counter() - began
+                    state.note()
+                    state.stop_reason = self._reason_to_stop(state)
+                self.state = state
+            state = self.state = self._finish(state)
+            state.seconds = time.perf_counter() - began
+            state.note()
+        except KeyboardInterrupt:
+            self.state.stop_reason = "interrupted"
+            del self.state.record[self.state.iteration + 1 :]
+            raise
+        return state
+
+    def _iterate(self, state: LoopState) -> LoopState:
+        """One iteration: W, then H. With extrapolation, taken back and repeated if J rose."""
+        if self._momentum and state.iteration and not state.certify:
+            step = _extrapolated(state, state.momentum)
+            new = self._step(state, *step)
+            if self._falls(state, new):
+                limit = min(1.0, state.momentum_limit * _GROW_LIMIT)
+                grown = min(limit, state.momentum * _GROW)
+                return replace(new, momentum=grown, momentum_limit=limit)
+            state = replace(state, momentum=state.momentum / _CUT, momentum_limit=state.momentum)
+        return self._step(state, state.W, state.H)
+
+    def _step(self, state: LoopState, W: Array, H: Array) -> LoopState:
+        """Update both factors from (W, H); or, if that is the iterate and it is optimal, stop."""
+        problem, workers, penalties = self.problem, self.workers, self.problem.penalties
+        from_iterate = W is state.W and H is state.H
+        W, H = W.copy(), H.copy()
+
+        statistics = w_statistics(problem, H, workers)
+        kkt_W = kkt_residual_W(problem, W, statistics)
+        if from_iterate:
+            state.kkt_W = kkt_W
+            if state.iteration and state.kkt_residual <= state.target:
+                ended = self._certified(state)
+                return ended if ended.stop_reason else self._step(ended, ended.W, ended.H)
+        self.solver.update_W(W, statistics, penalties, self.inner)
+
+        h_stats = h_statistics(problem, W, workers)
+        gradient = self.solver.update_H(H, h_stats, penalties, self.inner)
+        if gradient is None:
+            gradient = h_stats.gradient(H)
+        kkt_H = kkt_residual_H(problem, H, h_stats, gradient)
+        new = replace(
+            state,
+            W=W,
+            H=H,
+            W_previous=state.W,
+            H_previous=state.H,
+            squared_residual=free_squared_residual(problem, H, h_stats, gradient),
+            residual_is_exact=False,
+            penalty=problem.penalties.value(W, H),
+            kkt_W=np.nan,
+            kkt_H=kkt_H,
+            # The residual at the extrapolated point is near that of the iterate: when it is small
+            # the next iteration starts from the iterate itself and so certifies it.
+            certify=bool(max(kkt_W, kkt_H) <= 2 * state.target),
+            finished_H=False,
+            gave_up_H=False,
+            iteration=state.iteration + 1,
+        )
+        self._sharpen(state, new)
+        return new
+
+    def _sharpen(self, old: LoopState, new: LoopState) -> None:
+        """Replace the free loss by the residual's own where cancellation would spoil it."""
+        change = abs(new.working_objective - old.working_objective)
+        if new.squared_residual < _TRUST * self._noise or change < 4 * self._noise:
+            for state in (old, new):
+                if not state.residual_is_exact:
+                    state.squared_residual = squared_residual(
+                        self.problem, state.W, state.H, self.workers
+                    )
+                    state.residual_is_exact = True
+
+    def _falls(self, old: LoopState, new: LoopState) -> bool:
+        return new.working_objective <= old.working_objective
+
+    def _reason_to_stop(self, state: LoopState) -> str:
+        """The reasons that need no certificate."""
+        rules = self.rules
+        objective = state.working_objective
+        if objective < state.reference_objective * (1 - _STALL * rules.tol):
+            state.reference_objective, state.waited = objective, 0
+        else:
+            state.waited += 1
+        if self.callback is not None and self.callback(state):
+            return "callback"
+        if rules.tol > 0 and state.waited >= _PATIENCE:
+            return "stalled"
+        if state.iteration >= rules.max_iter:
+            return "max_iter"
+        if rules.max_time is not None and state.seconds >= rules.max_time:
+            return "max_time"
+        return ""
+
+    def _certified(self, state: LoopState) -> LoopState:
+        """The iterate is optimal to ``target``: stop, if it stays so with H solved for good."""
+        if self.rules.acceleration is None:
+            return replace(state, stop_reason="converged")
+        finished = self._solved(state, deadline=self._deadline(state))
+        if finished.kkt_residual <= self.rules.tol:
+            return replace(finished, stop_reason="converged")
+        # W is not optimal for the new H: go on from there, and ask for more the next time.
+        return replace(finished, target=state.target / 3, certify=False)
+
+    def _finish(self, state: LoopState) -> LoopState:
+        """End with the solve that ``transform`` does, and with a certificate."""
+        if self.rules.acceleration is not None and not (state.finished_H or state.gave_up_H):
+            state = self._solved(state, deadline=self._deadline(state))
+        if np.isnan(state.kkt_residual):
+            state = self._certify(state)
+        if state.stop_reason != "interrupted" and state.kkt_residual <= self.rules.tol:
+            state = replace(state, stop_reason="converged")
+        return state
+
+    def _deadline(self, state: LoopState) -> float | None:
+        """How many seconds the last solve for H may take."""
+        if self.rules.max_time is None:
+            return None
+        return max(0.0, self.rules.max_time - state.seconds) + 0.1 * self.rules.max_time
+
+    def _solved(self, state: LoopState, deadline: float | None) -> LoopState:
+        """The state with H from the convex problem, solved from zero as ``transform`` does.
+
+        The tolerance is tightened until the objective is not above the iterate's (rounding
+        aside). If that cannot be reached in time, the iterate is kept.
+        """
+        problem, W = self.problem, state.W
+        statistics = h_statistics(problem, W, self.workers)
+        solution = solve_H(problem, statistics, state.transform_tol, max_time=deadline)
+        while True:
+            H = solution.H.astype(problem.dtype, copy=False)
+            new = replace(
+                state,
+                H=H,
+                H_previous=H,
+                W_previous=W,
+                squared_residual=squared_residual(problem, W, H, self.workers),
+                residual_is_exact=True,
+                penalty=problem.penalties.value(W, H),
+                transform_tol=solution.tol,
+                finished_H=True,
+                certify=True,
+                momentum=self._momentum,
+                momentum_limit=1.0,
+            )
+            self._sharpen(state, state)
+            if new.working_objective <= state.working_objective * (1 + _ROUNDING):
+                return self._certify(new)
+            if not solution.solved:
+                return replace(state, gave_up_H=True)
+            solution = solve_H(
+                problem, statistics, solution.tol / 10, start=solution, max_time=deadline
+            )
+
+    def _certify(self, state: LoopState) -> LoopState:
+        """The state with both of its residuals known."""
+        problem, workers, W, H = self.problem, self.workers, state.W, state.H
+        return replace(
+            state,
+            kkt_W=kkt_residual_W(problem, W, w_statistics(problem, H, workers)),
+            kkt_H=kkt_residual_H(problem, H, h_statistics(problem, W, workers)),
+        )
+
+
+def search(
+    loop: Loop,
+    record: SearchState,
+    W: Array | None = None,
+    H: Array | None = None,
+    began: float | None = None,
+) -> LoopState:
+    """Run every start that ``record`` has left and return the best; ``record`` is kept up to date.
+
+    ``W``, ``H`` are given factors, the same for every start. ``max_time`` covers all starts: each
+    gets an equal part of what is left. ``began``: ``time.perf_counter()`` when the clock started.
+    """
+    began = time.perf_counter() if began is None else began
+    rules = loop.rules
+    n_init = len(record.seeds)
+    elapsed = record.current.seconds if record.current else 0.0
+    for index in range(record.index, n_init):
+        record.index = index
+        now = elapsed + time.perf_counter() - began
+        if rules.max_time is not None:
+            share = max(0.0, rules.max_time - now) / (n_init - index)
+            loop.rules = replace(rules, max_time=now + share)
+        state = record.current
+        if state is None or state.stop_reason:
+            rng = np.random.default_rng(record.seeds[index])
+            state = loop.start(*initial_factors(loop.problem, rng, loop.workers, W, H), now)
+        try:
+            record.current = loop.run(state)
+        except KeyboardInterrupt:
+            record.current = loop.state
+            raise
+        record.best = record.leader
+        if record.current.stop_reason == "callback":
+            break
+    assert record.best is not None
+    return record.best
+
+
+def transform_tolerance(tol: float) -> float:
+    """Tolerance of the convex problem in H: tighter than the fit's."""
+    return max(1e-2 * tol, 1e-10)
+
+
+def _extrapolated(state: LoopState, momentum: float) -> tuple[Array, Array]:
+    """The point ahead of the iterate, in the direction of its last move, cut off at zero."""
+    beta = state.H.dtype.type(momentum)
+    W = state.W + beta * (state.W - state.W_previous)
+    H = state.H + beta * (state.H - state.H_previous)
+    return np.maximum(W, 0, out=W), np.maximum(H, 0, out=H)
