@@ -1,0 +1,14 @@
+"""Pictures of a fit; the only room that imports matplotlib."""
+
+from __future__ import annotations
+
+try:
+    import matplotlib  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        'motifold.plots needs matplotlib, which is not installed: pip install "motifold[plots]"'
+    ) from error
+
+from motifold.plots.factors import plot_factors
+
+__all__ = ["plot_factors"]

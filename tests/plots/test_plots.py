@@ -1,0 +1,189 @@
+"""The factor figure: what is drawn where, and that nothing else is touched."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from motifold import CNMF
+from motifold.datasets import make_sequences
+from motifold.plots import plot_factors
+
+T, N, K, L = 200, 40, 3, 10
+RATE = 50.0
+
+
+@pytest.fixture(scope="module")
+def X() -> np.ndarray:
+    return make_sequences(T, N, K, L, random_state=0).X
+
+
+@pytest.fixture(scope="module")
+def model(X: np.ndarray) -> CNMF:
+    return CNMF(K, L, random_state=0, tol=0, max_iter=30).fit(X)
+
+
+def axes_of(figure: Figure) -> dict[str, Axes]:
+    return {str(axes.get_label()): axes for axes in figure.axes}
+
+
+def image_of(axes: Axes) -> np.ndarray:
+    return np.asarray(axes.images[0].get_array())
+
+
+def test_one_axes_for_everything(model: CNMF, X: np.ndarray) -> None:
+    figure = plot_factors(model, X)
+    motifs = [f"motif {k + 1}" for k in range(K)]
+    assert isinstance(figure, Figure)
+    assert list(axes_of(figure)) == [*motifs, "activations", "data", "reconstruction", "colorbar"]
+    assert len(figure.axes) == K + 4
+
+
+def test_without_data_there_is_no_data_panel(model: CNMF) -> None:
+    assert len(plot_factors(model).axes) == K + 3
+
+
+def test_unsorted_images_are_the_arrays(model: CNMF, X: np.ndarray) -> None:
+    axes = axes_of(plot_factors(model, X, sort_features=False))
+    X_hat = model.inverse_transform(model.activations_)
+    np.testing.assert_array_equal(image_of(axes["data"]), X.T)
+    np.testing.assert_allclose(image_of(axes["reconstruction"]), X_hat.T)
+    for k in range(K):
+        np.testing.assert_array_equal(image_of(axes[f"motif {k + 1}"]), model.components_[k].T)
+
+
+def test_data_and_reconstruction_share_scale_and_axes(model: CNMF, X: np.ndarray) -> None:
+    axes = axes_of(plot_factors(model, X))
+    data, fit = axes["data"], axes["reconstruction"]
+    assert data.images[0].get_clim() == fit.images[0].get_clim()
+    assert data.get_xlim() == fit.get_xlim() == axes["activations"].get_xlim() == (0, T)
+    assert data.get_ylim() == fit.get_ylim() == axes["motif 1"].get_ylim() == (N - 0.5, -0.5)
+
+
+def test_colours_name_the_motifs(model: CNMF, X: np.ndarray) -> None:
+    axes = axes_of(plot_factors(model, X))
+    traces = axes["activations"].lines
+    titles = [axes[f"motif {k + 1}"].title for k in range(K)]
+    assert [title.get_text() for title in titles] == ["motif 1", "motif 2", "motif 3"]
+    assert [line.get_color() for line in traces] == [title.get_color() for title in titles]
+    assert len({line.get_color() for line in traces}) == K
+
+
+def test_time_in_bins(model: CNMF, X: np.ndarray) -> None:
+    axes = axes_of(plot_factors(model, X, time_range=(50, 120), sort_features=False))
+    assert axes["reconstruction"].get_xlabel() == "time (bins)"
+    assert axes["motif 3"].get_xlabel() == "lag (bins)"
+    assert axes["motif 1"].get_ylabel() == "feature"
+    for name in ("data", "reconstruction"):
+        assert axes[name].images[0].get_extent()[:2] == [50, 120]
+        assert image_of(axes[name]).shape == (N, 70)
+    X_hat = model.inverse_transform(model.activations_)
+    np.testing.assert_array_equal(image_of(axes["data"]), X[50:120].T)
+    np.testing.assert_allclose(image_of(axes["reconstruction"]), X_hat[50:120].T)
+
+
+def test_time_in_seconds(model: CNMF, X: np.ndarray) -> None:
+    axes = axes_of(plot_factors(model, X, sampling_rate=RATE, time_range=(0.3, 2.3)))
+    assert axes["reconstruction"].get_xlabel() == "time (s)"
+    assert axes["motif 3"].get_xlabel() == "lag (s)"
+    assert axes["data"].images[0].get_extent()[:2] == pytest.approx([0.3, 2.3])
+    assert axes["motif 1"].images[0].get_extent()[:2] == pytest.approx([0, L / RATE])
+    times = axes["activations"].lines[0].get_xdata()
+    assert np.asarray(times)[[0, -1]] == pytest.approx([15.5 / RATE, 114.5 / RATE])
+
+
+def test_features_are_sorted_by_motif_then_lag(model: CNMF, X: np.ndarray) -> None:
+    axes = axes_of(plot_factors(model, X))
+    motifs = np.stack([image_of(axes[f"motif {k + 1}"]) for k in range(K)])  # (K, N, L)
+    power = np.square(motifs).sum(axis=2) * np.square(model.activations_).sum(axis=0)[:, None]
+    motif = power.argmax(axis=0)
+    lag = motifs[motif, np.arange(N)].argmax(axis=1)
+    assert np.all(np.diff(motif * L + lag) >= 0)
+    np.testing.assert_array_equal(np.sort(image_of(axes["data"]), axis=0), np.sort(X.T, axis=0))
+
+
+def test_few_features_are_named_in_their_new_order() -> None:
+    data = make_sequences(100, 6, 2, 5, random_state=0).X
+    model = CNMF(2, 5, random_state=0, tol=0, max_iter=20).fit(data)
+    axes = axes_of(plot_factors(model, data))
+    order = [int(label.get_text()) for label in axes["motif 1"].get_yticklabels()]
+    np.testing.assert_array_equal(image_of(axes["data"]), data[:, order].T)
+
+
+def test_segments_do_not_leak_and_are_marked(X: np.ndarray) -> None:
+    model = CNMF(K, L, random_state=0, tol=0, max_iter=10).fit([X[:90], X[90:]])
+    figure = plot_factors(model, [X[:90], X[90:]], time_range=(95, 150), sort_features=False)
+    X_hat = model.inverse_transform(model.activations_, lengths=[90, 110])
+    drawn = image_of(axes_of(figure)["reconstruction"])
+    np.testing.assert_allclose(drawn, X_hat[95:150].T)
+    marks = axes_of(plot_factors(model, X))["data"].lines
+    assert [line.get_xdata()[0] for line in marks] == [90]
+
+
+def test_a_motif_cut_off_by_the_end_does_not_flatten_the_lanes(model: CNMF) -> None:
+    H = model.activations_.copy()
+    H[-1, 0] = 1e6
+    lanes = axes_of(plot_factors(model, activations=H))["activations"].lines
+    heights = np.stack([np.asarray(line.get_ydata()) for line in lanes], axis=1) - [2, 1, 0]
+    largest = H[: T - L + 1].max()
+    np.testing.assert_allclose(heights, 0.95 * np.minimum(H / largest, 1), atol=1e-12)
+
+
+def test_another_recording(model: CNMF, X: np.ndarray) -> None:
+    new = X[:80]
+    with pytest.raises(ValueError, match=r"activations=model\.transform"):
+        plot_factors(model, new)
+    axes = axes_of(plot_factors(model, new, activations=model.activations_[:80]))
+    assert axes["data"].get_xlim() == (0, 80)
+
+
+def test_missing_and_dead_parts_are_drawn(model: CNMF, X: np.ndarray) -> None:
+    holes = X.copy()
+    holes[:20, 3] = np.nan
+    silent = CNMF(K, L, random_state=0).fit(np.zeros_like(X))
+    for figure in (plot_factors(model, holes), plot_factors(silent, np.zeros_like(X))):
+        figure.draw_without_rendering()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"time_range": (10, 10)},
+        {"time_range": (-5, 10)},
+        {"time_range": (0, T + 1)},
+        {"time_range": (0, 10), "sampling_rate": RATE},
+        {"sampling_rate": 0},
+        {"activations": np.ones((T, K + 1))},
+    ],
+)
+def test_bad_options_are_refused(model: CNMF, options: dict) -> None:
+    with pytest.raises(ValueError, match="must"):
+        plot_factors(model, **options)
+
+
+def test_nothing_else_is_touched(model: CNMF, X: np.ndarray) -> None:
+    arrays = (X, model.components_, model.activations_)
+    copies = [array.copy() for array in arrays]
+    before = pyplot.get_fignums()
+    plot_factors(model, X).draw_without_rendering()
+    assert pyplot.get_fignums() == before
+    for array, copy in zip(arrays, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_draws_into_a_given_figure(model: CNMF, X: np.ndarray) -> None:
+    figure = Figure(figsize=(6, 4))
+    assert plot_factors(model, X, figure=figure) is figure
+
+
+def test_without_matplotlib_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "motifold.plots")
+    with pytest.raises(ImportError, match=r'pip install "motifold\[plots\]"'):
+        importlib.import_module("motifold.plots")
