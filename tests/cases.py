@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import reference
 from hypothesis import strategies as st
 
-import reference
 from motifold.problem import Penalties, Problem
 
 PENALTIES = [

@@ -29,8 +29,9 @@ _TRUST = 1e4
 _GROW, _GROW_LIMIT, _CUT = 1.05, 1.01, 1.5
 # The last solve may raise J by this much, relatively: the same minimum reached from elsewhere.
 _ROUNDING = 1e-6
-# "stalled": within this many iterations the objective fell by less than _STALL · tol.
-_PATIENCE, _STALL = 20, 1e-2
+# "stalled": within this many iterations the objective fell by less than tol², relatively. (Near a
+# minimum J is above it by the square of what the KKT residual is.)
+_PATIENCE = 30
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Loop:
         self.inner = accelerated.inner if accelerated else Inner()
         extrapolate = accelerated is not None and getattr(solver, "extrapolate", True)
         self._momentum = accelerated.momentum if accelerated and extrapolate else 0.0
+        self._stall = max(rules.tol**2, 10 * float(np.finfo(problem.dtype).eps))
         self._noise = free_loss_noise(problem.dtype) * problem.squared_norm
 
     def start(self, W: Array, H: Array, seconds: float = 0.0) -> LoopState:
@@ -140,7 +142,7 @@ class Loop:
         kkt_W = kkt_residual_W(problem, W, statistics)
         if from_iterate:
             state.kkt_W = kkt_W
-            if state.iteration and state.kkt_residual <= state.target:
+            if state.iteration and state.certificate <= state.target:
                 ended = self._certified(state)
                 return ended if ended.stop_reason else self._step(ended, ended.W, ended.H)
         self.solver.update_W(W, statistics, penalties, self.inner)
@@ -161,6 +163,7 @@ class Loop:
             penalty=problem.penalties.value(W, H),
             kkt_W=np.nan,
             kkt_H=kkt_H,
+            kkt_estimate=max(kkt_W, kkt_H),
             # The residual at the extrapolated point is near that of the iterate: when it is small
             # the next iteration starts from the iterate itself and so certifies it.
             certify=bool(max(kkt_W, kkt_H) <= 2 * state.target),
@@ -189,7 +192,7 @@ class Loop:
         """The reasons that need no certificate."""
         rules = self.rules
         objective = state.working_objective
-        if objective < state.reference_objective * (1 - _STALL * rules.tol):
+        if objective < state.reference_objective * (1 - self._stall):
             state.reference_objective, state.waited = objective, 0
         else:
             state.waited += 1
@@ -208,7 +211,7 @@ class Loop:
         if self.rules.acceleration is None:
             return replace(state, stop_reason="converged")
         finished = self._solved(state, deadline=self._deadline(state))
-        if finished.kkt_residual <= self.rules.tol:
+        if finished.certificate <= self.rules.tol:
             return replace(finished, stop_reason="converged")
         # W is not optimal for the new H: go on from there, and ask for more the next time.
         return replace(finished, target=state.target / 3, certify=False)
@@ -217,9 +220,9 @@ class Loop:
         """End with the solve that ``transform`` does, and with a certificate."""
         if self.rules.acceleration is not None and not (state.finished_H or state.gave_up_H):
             state = self._solved(state, deadline=self._deadline(state))
-        if np.isnan(state.kkt_residual):
+        if np.isnan(state.certificate):
             state = self._certify(state)
-        if state.stop_reason != "interrupted" and state.kkt_residual <= self.rules.tol:
+        if state.stop_reason != "interrupted" and state.certificate <= self.rules.tol:
             state = replace(state, stop_reason="converged")
         return state
 

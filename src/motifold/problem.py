@@ -35,10 +35,10 @@ class Penalties:
 
     def rescaled(self, scale: float) -> Penalties:
         """The penalties of scale²·J when H is counted in units of 1/scale (W unchanged)."""
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             factors = (scale * scale, scale * scale, scale, 1.0)
             weights = (self.l1_W, self.l2_W, self.l1_H, self.l2_H)
-            largest = np.finfo(np.float32).max  # a weight this large means "zero" in any dtype
+            largest = 1e30  # a weight this large means "zero", and is finite in float32
             return Penalties(
                 *(
                     np.where(w > 0, np.minimum(w * f, largest), 0.0)

@@ -39,7 +39,9 @@ class ProgressBar:
             self._next_bar()
         assert self._bar is not None
         self._bar.update(state.iteration - self._bar.n)
-        self._bar.set_postfix_str(f"loss {state.loss:.4f}, KKT {state.kkt_H:.1e}", refresh=False)
+        self._bar.set_postfix_str(
+            f"loss {state.loss:.4f}, KKT {state.kkt_residual:.1e}", refresh=False
+        )
         return False
 
     def _close(self) -> None:

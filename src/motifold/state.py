@@ -46,6 +46,7 @@ class LoopState:
     residual_is_exact: bool = True
     kkt_W: float = np.nan
     kkt_H: float = np.nan
+    kkt_estimate: float = np.inf
     momentum: float = 0.0
     momentum_limit: float = 1.0
     certify: bool = False
@@ -78,9 +79,14 @@ class LoopState:
         return float(np.sqrt(self.squared_residual / self.squared_norm))
 
     @property
-    def kkt_residual(self) -> float:
-        """The larger of the two factors' residuals; NaN until both are known."""
+    def certificate(self) -> float:
+        """The larger of the two factors' KKT residuals; NaN until both are known."""
         return float(np.maximum(self.kkt_W, self.kkt_H))
+
+    @property
+    def kkt_residual(self) -> float:
+        """The certificate, or while it is not known the estimate (W's part from a step before)."""
+        return self.kkt_estimate if np.isnan(self.certificate) else self.certificate
 
     @property
     def components(self) -> Array:

@@ -6,11 +6,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import reference
+from cases import Case, cases, make_case
 from hypothesis import given
 
 import motifold.problem
-import reference
-from cases import Case, cases, make_case
 from motifold.certificate import kkt_residual_H, kkt_residual_W
 from motifold.parallel import Workers
 from motifold.problem import Penalties, Problem

@@ -1,0 +1,267 @@
+"""Bad input is refused by name and place; odd input works; nothing given is ever changed."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from motifold import CNMF
+
+RNG = np.random.default_rng(0)
+GOOD = RNG.random((30, 4))
+
+
+def spoilt(value, row=3, column=2, dtype=float):
+    X = GOOD.astype(dtype)
+    X[row, column] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (spoilt(np.nan), ValueError, r"X contains NaN, first at row 3, column 2.*mask"),
+        (spoilt(np.inf), ValueError, r"infinity.*row 3, column 2"),
+        (spoilt(-np.inf), ValueError, r"infinity.*row 3, column 2"),
+        (spoilt(-0.5), ValueError, r"Negative values in data.*row 3, column 2: -0.5"),
+        (np.empty((0, 4)), ValueError, r"0 sample"),
+        (np.empty((4, 0)), ValueError, r"0 feature"),
+        (GOOD[0], ValueError, r"Expected 2D array, got 1D"),
+        (GOOD[None], ValueError, r"dim 3|3 dim"),
+        (3.0, ValueError, r"2D array, got scalar"),
+        (GOOD + 0j, ValueError, r"Complex data not supported"),
+        (spoilt("abc", dtype=object), ValueError, r"row 3, column 2: 'abc'"),
+        (spoilt(None, dtype=object), (ValueError, TypeError), r"row 3, column 2"),
+        (spoilt({}, dtype=object), TypeError, r"row 3, column 2: {}"),
+        (GOOD.astype(str), TypeError, r"text.*row 0, column 0"),
+        (GOOD.astype("datetime64[s]"), TypeError, r"dates.*row 0, column 0"),
+        ([["a", "b"], ["c", "d"]], ValueError, r"row 0, column 0: 'a'"),
+        ([[1, 2], [3]], ValueError, r"inhomogeneous|sequence"),
+        (scipy.sparse.csr_array(GOOD), TypeError, r"[Ss]parse"),
+        ([GOOD, spoilt(np.nan)], ValueError, r"X\[1\] contains NaN.*row 3, column 2"),
+        ([GOOD, GOOD[:, :3]], ValueError, r"X\[0\] has 4, X\[1\] has 3"),
+        ([GOOD, np.empty((0, 4))], ValueError, r"X\[1\].*0 sample"),
+        ([], ValueError, r"1D|empty"),
+    ],
+    ids=lambda value: None if isinstance(value, np.ndarray) else str(value)[:30],
+)
+def test_bad_data(X, error, message):
+    model = CNMF(2, 3, random_state=0).fit(GOOD)
+    before = dict(vars(model))
+    with pytest.raises(error, match=message):
+        model.fit(X)
+    assert vars(model) == before, "nothing may be half-changed"
+    with pytest.raises(error, match=message):
+        model.transform(X)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"lengths": [10, 10]}, ValueError, r"add up to 20, the data has 30"),
+        ({"lengths": [30, 0]}, ValueError, r"lengths\[1\] = 0"),
+        ({"lengths": [15.0, 15.0]}, TypeError, r"whole numbers"),
+        ({"lengths": "abc"}, TypeError, r"whole numbers"),
+        ({"segments": [1, 2]}, ValueError, r"one id per row, shape \(30,\)"),
+        ({"segments": [0.0] * 29 + [np.nan]}, ValueError, r"no id at row 29"),
+        ({"lengths": [30], "segments": [0] * 30}, ValueError, r"not both"),
+        ({"components_init": np.ones((2, 3))}, ValueError, r"\(2, 3, 4\), not \(2, 3\)"),
+        ({"components_init": -np.ones((2, 3, 4))}, ValueError, r"components_init\[0, 0, 0\] = -1"),
+        ({"components_init": np.full((2, 3, 4), "a")}, TypeError, r"components_init"),
+        ({"activations_init": np.full((30, 2), np.nan)}, ValueError, r"activations_init\[0, 0\]"),
+        ({"activations_init": np.ones((29, 2))}, ValueError, r"\(30, 2\), not \(29, 2\)"),
+    ],
+    ids=str,
+)
+def test_bad_arguments(arguments, error, message):
+    with pytest.raises(error, match=message):
+        CNMF(2, 3).fit(GOOD, **arguments)
+
+
+def test_a_list_of_segments_takes_no_lengths():
+    with pytest.raises(ValueError, match="list of segments already"):
+        CNMF(2, 3).fit([GOOD, GOOD], lengths=[30, 30])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"n_components": 0},
+        {"n_components": 2.5},
+        {"n_lags": 0},
+        {"solver": "halz"},
+        {"init": "magic"},
+        {"l1_W": -1},
+        {"l2_H": "a"},
+        {"boundary": "periodic"},
+        {"max_iter": 0},
+        {"max_time": 0},
+        {"tol": -1},
+        {"acceleration": "warp"},
+        {"n_init": 0},
+        {"callback": 3},
+        {"random_state": "a"},
+        {"n_jobs": 1.5},
+    ],
+    ids=str,
+)
+def test_bad_parameters_are_named(parameters):
+    (name,) = parameters
+    with pytest.raises(ValueError, match=f"'{name}' parameter of CNMF must be"):
+        CNMF(**{"n_components": 2, "n_lags": 3, **parameters}).fit(GOOD)
+
+
+def check_sane(model: CNMF, X) -> None:
+    for values in (model.components_, model.activations_, model.scales_, model.history_.loss):
+        assert np.isfinite(values).all()
+        assert np.min(values) >= 0
+    assert np.isfinite([model.loss_, model.reconstruction_err_, model.kkt_residual_]).all()
+    activations = model.transform(X)
+    assert np.isfinite(activations).all()
+    assert activations.min() >= 0
+
+
+ODD = {
+    "all zeros": np.zeros((30, 4)),
+    "zero rows": np.where(np.arange(30)[:, None] % 2, GOOD, 0),
+    "zero columns": GOOD * [1, 0, 1, 0],
+    "constant": np.full((30, 4), 3.0),
+    "one row": GOOD[:1],
+    "one entry": GOOD[:1, :1],
+    "one column": GOOD[:, :1],
+    "shorter than a motif": GOOD[:3],
+    "a single spike": np.eye(30, 4) * 7,
+    "1e150": GOOD * 1e150,
+    "1e-150": GOOD * 1e-150,
+    "1e300": GOOD * 1e300,
+    "1e-300": GOOD * 1e-300,
+    "subnormal": GOOD * 1e-310,
+    "smallest": np.full((30, 4), 5e-324),
+    "wild": GOOD * 10.0 ** RNG.integers(-150, 150, GOOD.shape),
+    "float32 1e30": (GOOD * 1e30).astype(np.float32),
+    "float32 1e-30": (GOOD * 1e-30).astype(np.float32),
+    "float32 subnormal": (GOOD * 1e-40).astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("solver", ["hals", "anls", "mu"])
+@pytest.mark.parametrize("acceleration", ["auto", None])
+@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("penalties", [{}, {"l1_W": 0.1, "l2_W": 0.1, "l1_H": 0.1, "l2_H": 0.1}])
+def test_odd_data_gives_finite_nonnegative_factors(name, acceleration, solver, penalties):
+    """And no warnings but ours: pytest turns any other into an error."""
+    X = ODD[name]
+    model = CNMF(
+        6, 5, solver=solver, acceleration=acceleration, random_state=0, max_iter=60, **penalties
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X)
+        check_sane(model, X)
+
+
+@pytest.mark.parametrize("factor", [2.0**500, 2.0**-500])
+def test_the_scale_of_the_data_does_not_matter(factor):
+    plain = CNMF(2, 3, random_state=0).fit(GOOD)
+    extreme = CNMF(2, 3, random_state=0).fit(GOOD * factor)
+    np.testing.assert_allclose(extreme.components_, plain.components_, atol=1e-8)
+    np.testing.assert_allclose(extreme.activations_ / factor, plain.activations_, atol=1e-8)
+    np.testing.assert_allclose(extreme.loss_, plain.loss_, rtol=1e-9)
+    np.testing.assert_allclose(extreme.score(GOOD * factor), plain.score(GOOD), rtol=1e-9)
+
+
+@pytest.mark.parametrize("boundary", ["zero", "valid"])
+def test_a_segment_shorter_than_a_motif(boundary):
+    X = [GOOD, GOOD[:2], GOOD[:4]]
+    model = CNMF(2, 6, boundary=boundary, random_state=0).fit(X)
+    check_sane(model, X)
+    if boundary == "valid":
+        assert not model.activations_[30:].any()
+
+
+@pytest.mark.parametrize("solver", ["hals", "anls", "mu"])
+def test_a_motif_that_dies_keeps_norm_zero_and_comes_last(solver):
+    X = np.outer(np.eye(40)[5] + np.eye(40)[20], [1.0, 2.0])
+    start = np.zeros((3, 2, 2))
+    start[1] = 1.0
+    model = CNMF(3, 2, solver=solver, random_state=0, max_iter=500)
+    model.fit(X, components_init=start, activations_init=np.ones((40, 3)) * [0, 1, 0])
+    check_sane(model, X)
+    norms = np.linalg.norm(model.components_, axis=(1, 2))
+    np.testing.assert_allclose(norms, [0, 1, 0])
+    assert not model.activations_[:, [0, 2]].any()
+    penalised = CNMF(4, 3, l1_W=1e6, l1_H=1e6, random_state=0).fit(GOOD)
+    check_sane(penalised, GOOD)
+    assert not penalised.components_.any()
+
+
+def variants():
+    read_only = GOOD.copy()
+    read_only.flags.writeable = False
+    return {
+        "fortran": np.asfortranarray(GOOD),
+        "strided": np.repeat(GOOD, 2, axis=0)[::2],
+        "read-only": read_only,
+        "list": GOOD.tolist(),
+        "pandas": pd.DataFrame(GOOD, columns=list("abcd")),
+        "polars": pl.DataFrame(GOOD, schema=list("abcd")),
+        "big-endian": GOOD.astype(">f8"),
+    }
+
+
+@pytest.mark.parametrize("name", variants())
+def test_the_same_numbers_in_any_container(name):
+    X = variants()[name]
+    plain = CNMF(2, 3, random_state=0).fit(GOOD)
+    model = CNMF(2, 3, random_state=0).fit(X)
+    np.testing.assert_allclose(model.components_, plain.components_, atol=1e-9)
+    if name in ("pandas", "polars"):
+        assert model.feature_names_in_.tolist() == list("abcd")
+        with pytest.raises(ValueError, match="feature names"):
+            model.transform(X[list("dcba")])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, bool, np.float16])
+def test_other_numbers_are_converted(dtype):
+    X = (GOOD * 10).astype(dtype)
+    model = CNMF(2, 3, random_state=0).fit(X)
+    assert model.components_.dtype == np.float64
+    np.testing.assert_array_equal(
+        model.components_, CNMF(2, 3, random_state=0).fit(X.astype(float)).components_
+    )
+
+
+def test_memory_mapped_and_unchanged(tmp_path):
+    path = tmp_path / "X.npy"
+    np.save(path, GOOD)
+    X = np.load(path, mmap_mode="r")
+    model = CNMF(2, 3, random_state=0).fit(X)
+    np.testing.assert_array_equal(
+        model.components_, CNMF(2, 3, random_state=0).fit(GOOD).components_
+    )
+    np.testing.assert_array_equal(np.load(path), GOOD)
+
+
+def test_given_arrays_are_never_changed():
+    X, W, H = GOOD.copy(), RNG.random((2, 3, 4)), RNG.random((30, 2))
+    copies = X.copy(), W.copy(), H.copy()
+    for acceleration in ("auto", None):
+        model = CNMF(2, 3, acceleration=acceleration, boundary="valid", max_iter=200)
+        model.fit(X, components_init=W, activations_init=H)
+        model.transform(X)
+        model.inverse_transform(H)
+        for array, copy in zip((X, W, H), copies, strict=True):
+            np.testing.assert_array_equal(array, copy)
+
+
+def test_nested_lists_of_numbers_are_one_matrix_and_of_matrices_are_segments():
+    one = CNMF(2, 3, random_state=0).fit(GOOD.tolist())
+    assert one.activations_.shape == (30, 2)
+    two = CNMF(2, 3, random_state=0).fit([GOOD.tolist(), GOOD.tolist()])
+    assert two.activations_.shape == (60, 2)

@@ -1,0 +1,74 @@
+"""Block principal pivoting against scipy's active-set NNLS, and where the Gram is singular."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from motifold.kernels.pivoting import pivot_column
+from motifold.solvers.anls import nonnegative_rows
+
+
+def random_problem(seed: int, M: int, R: int, rows: int):
+    rng = np.random.default_rng(seed)
+    design = rng.standard_normal((rows, M))
+    targets = rng.standard_normal((R, rows))
+    return design, targets, rng.random((R, M)) * (rng.random((R, M)) < 0.5)
+
+
+@given(seed=st.integers(0, 2**16), M=st.integers(1, 25), R=st.integers(1, 6))
+def test_rows_match_scipy(seed, M, R):
+    design, targets, start = random_problem(seed, M, R, rows=M + 5)
+    ours = nonnegative_rows(design.T @ design, targets @ design, start)
+    expected = np.array([nnls(design, target)[0] for target in targets])
+    np.testing.assert_allclose(ours, expected, atol=1e-8)
+
+
+@given(seed=st.integers(0, 2**16), M=st.integers(1, 25))
+def test_columns_match_scipy(seed, M):
+    design, targets, start = random_problem(seed, M, 1, rows=M + 5)
+    x = start[0].copy()
+    assert pivot_column(design.T @ design, targets[0] @ design, x, np.empty((M, M)))
+    np.testing.assert_allclose(x, nnls(design, targets[0])[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-60, 1e60])
+def test_rows_do_not_depend_on_the_scale_of_the_gram(scale):
+    design, targets, start = random_problem(1, 8, 4, rows=20)
+    plain = nonnegative_rows(design.T @ design, targets @ design, start)
+    scaled = nonnegative_rows(scale * design.T @ design, scale * targets @ design, start)
+    np.testing.assert_allclose(scaled, plain, rtol=1e-10)
+
+
+@given(seed=st.integers(0, 2**16))
+def test_singular_grams_give_finite_good_answers(seed):
+    """Duplicate columns, zero columns, fewer rows than unknowns: the residual is still optimal."""
+    design, targets, start = random_problem(seed, 8, 3, rows=5)
+    design[:, 3] = design[:, 1]
+    design[:, 5] = 0
+    ours = nonnegative_rows(design.T @ design, targets @ design, start)
+    assert np.isfinite(ours).all()
+    assert ours.min() >= 0
+    assert not ours[:, 5].any()
+    for x, target in zip(ours, targets, strict=True):
+        best = nnls(design, target)[1]
+        assert np.linalg.norm(design @ x - target) <= best * (1 + 1e-4) + 1e-4
+
+
+def test_the_backup_rule_ends_cycles():
+    """Strongly coupled variables, where exchanging all infeasible ones at once can cycle."""
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        factor = rng.standard_normal((6, 6)) ** 3
+        G = factor.T @ factor + 1e-6 * np.eye(6)
+        q = rng.standard_normal(6) * 10
+        x = np.zeros(6)
+        assert pivot_column(G, q, x, np.empty((6, 6)))
+        dual = G @ x - q
+        slack = 1e-7 * np.abs(q).max()
+        assert x.min() >= 0
+        assert dual.min() >= -slack
+        assert abs(x @ dual) <= slack * (1 + np.abs(x).max())
