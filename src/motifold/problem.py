@@ -14,7 +14,13 @@ Array = npt.NDArray[np.floating]
 Boundary = Literal["zero", "valid"]
 
 # Bytes of one time block of X, of H̃ and of X̂: a few of them fit a core's second-level cache.
-_BLOCK_BYTES = 2**20
+_BLOCK_BYTES = 2**21
+# Rows of a block: not fewer, for the matrix product's sake; and a segment gives several blocks
+# where it can, for the threads' sake.
+_LEAST_ROWS, _BLOCKS_OF_A_SEGMENT = 128, 8
+# Sums over blocks are taken in groups, each in one thread and in the data's precision: at least
+# so many groups, and at most so many blocks in one.
+_GROUPS, _BLOCKS_OF_A_GROUP = 16, 16
 
 
 @dataclass(frozen=True)
@@ -164,11 +170,19 @@ class Problem:
         order, are the same bit by bit whatever the number of threads.
         """
         widest = max(self.N, self.L * self.K)
-        rows = max(128, _BLOCK_BYTES // (widest * self.dtype.itemsize))
+        fitting = _BLOCK_BYTES // (widest * self.dtype.itemsize)
         for segment in self.segments:
             length = segment.stop - segment.start
+            rows = max(_LEAST_ROWS, min(fitting, -(-length // _BLOCKS_OF_A_SEGMENT)))
             for a in range(0, length, rows):
                 yield segment, a, min(a + rows, length)
+
+    def groups(self) -> list[list[tuple[Segment, int, int]]]:
+        """All blocks, in runs of about equal length."""
+        blocks = list(self.blocks())
+        n_groups = min(len(blocks), max(_GROUPS, len(blocks) // _BLOCKS_OF_A_GROUP))
+        ends = [len(blocks) * (i + 1) // n_groups for i in range(n_groups)]
+        return [blocks[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
     def scaled_block(self, segment: Segment, a: int, b: int) -> Array:
         """Rows a to b of a segment in the working scale (a copy only if the scale is not 1)."""

@@ -7,13 +7,15 @@ Everything a solver needs of the data are P and B (to update W) or C, A and E (t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from motifold.kernels.windows import correlate_tail, shift_and_add
+from motifold.kernels.windows import correlate_tails, lag_products, shift_and_add
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem, Segment
+from motifold.toeplitz import BlockToeplitz, padded_rows, windows
 
 
 @dataclass(frozen=True)
@@ -24,14 +26,17 @@ class WStatistics:
     ----------
     P : (N, L·K), P[n, ℓK+k] = Σ_t X[t, n] H[t−ℓ, k]
     B : (L·K, L·K), the Gram of the shifted copies of H
+    workers : threads for whoever wants them; rows of W are independent
     """
 
     P: Array
     B: Array
+    workers: Workers
 
     def gradient(self, W: Array) -> Array:
         """∇_W ½‖X − X̂‖² as (N, L·K); W is (N, L, K) or (N, L·K)."""
-        return W.reshape(self.P.shape) @ self.B - self.P
+        gradient = W.reshape(self.P.shape) @ self.B
+        return np.subtract(gradient, self.P, out=gradient)
 
 
 @dataclass(frozen=True)
@@ -45,38 +50,32 @@ class HStatistics:
     E : (L, K, L, K), the same product for the last L starts of a segment, in the order of time,
         where its end cuts motifs off: E[p, k, q, j], start p having L−p samples left
     bounds : (segments, 3), see ``Problem.bounds``
+    workers : threads for whoever wants them
     """
 
     C: Array
     A: Array
     E: Array
     bounds: np.ndarray
+    workers: Workers
 
     def correlate(self, H: Array) -> Array:
         """A∗H (T, K): the products of every placed motif with X̂."""
-        K, width, _ = self.A.shape
-        L = (width + 1) // 2
-        out = np.empty_like(H)
-        taps = np.ascontiguousarray(self.A.reshape(K, width * K).T)
-        rows = max(128, 2**17 // (width * K))
-        for start, _, stop in self.bounds:
-            for a in range(start, stop, rows):
-                b = min(a + rows, stop)
-                padded = np.zeros((b - a + width - 1, K), dtype=H.dtype)
-                first, last = max(start, a - L + 1), min(stop, b + L - 1)
-                padded[first - (a - L + 1) : last - (a - L + 1)] = H[first:last]
-                out[a:b] = _windows(padded, width) @ taps
-            correlate_tail(H[start:stop], self.A, self.E, out[start:stop])
+        out = self._toeplitz.apply(H, self.workers).copy()
+        correlate_tails(H, self.A, self.E, self.bounds, out)
         return out
 
-    def astype(self, dtype: npt.DTypeLike) -> HStatistics:
-        """The same statistics in another precision."""
-        C, A, E = (part.astype(dtype, copy=False) for part in (self.C, self.A, self.E))
-        return HStatistics(C, A, E, self.bounds)
+    def add_correlation(self, gradient: Array, moves: Array, k: int) -> None:
+        """Account in the gradient (T, K) for row k of H having moved by ``moves`` (T,)."""
+        D = moves[:, None]
+        change = self._toeplitz.apply(D, self.workers, k)
+        correlate_tails(D, self.A[k : k + 1], self.E[:, k : k + 1], self.bounds, change)
+        gradient += change
 
     def gradient(self, H: Array) -> Array:
         """∇_H ½‖X − X̂‖² (T, K)."""
-        return self.correlate(H) - self.C
+        gradient = self.correlate(H)
+        return np.subtract(gradient, self.C, out=gradient)
 
     def curvature(self) -> Array:
         """The diagonal of the Gram, (T, K): squared norm of every motif as placed."""
@@ -90,46 +89,69 @@ class HStatistics:
             diagonal[stop - tail : stop] = cut[L - tail :]
         return diagonal
 
+    def astype(self, dtype: npt.DTypeLike) -> HStatistics:
+        """The same statistics in another precision."""
+        C, A, E = (part.astype(dtype, copy=False) for part in (self.C, self.A, self.E))
+        return HStatistics(C, A, E, self.bounds, self.workers)
+
+    @cached_property
+    def _toeplitz(self) -> BlockToeplitz:
+        return BlockToeplitz(self.A, self.bounds)
+
 
 def w_statistics(problem: Problem, H: Array, workers: Workers) -> WStatistics:
     """Data pass 1: P = X H̃ᵀ and B = H̃H̃ᵀ, added up over blocks and segments in float64."""
-    N, L, K = problem.N, problem.L, problem.K
+    N, L, K, dtype = problem.N, problem.L, problem.K, problem.dtype
 
-    def block_sums(block: tuple[Segment, int, int]) -> tuple[Array, Array]:
-        segment, a, b = block
-        windows = _lagged(H[segment.start : segment.stop], a, b, L)
-        X = _blas_ready(segment.X[a:b])
-        # Column 0…K−1 of a window is its oldest row: these products are the base sums of B.
-        return X.T @ windows, windows[:, :K].T @ windows
+    def group_sums(blocks: list[tuple[Segment, int, int]]) -> tuple[Array, Array]:
+        P, base = np.zeros((N, L * K), dtype=dtype), np.zeros((K, L * K))
+        product = workers.buffer("product", P.shape, dtype)
+        for segment, a, b in blocks:
+            rows = padded_rows(H[segment.start : segment.stop], a, b, L)
+            X = _blas_ready(segment.X[a:b])
+            np.matmul(X.T, windows(rows, L, 1, workers), out=product)
+            P += product
+            products = np.zeros(base.shape, dtype=dtype)
+            lag_products(rows, products)
+            base += products
+        return P, base
 
-    P = np.zeros((N, L * K))
-    base = np.zeros((K, L * K))
-    for P_block, base_block in workers.map(block_sums, problem.blocks()):
-        P += P_block
-        base += base_block
+    P, base = np.zeros((N, L * K)), np.zeros((K, L * K))
+    for P_group, base_group in workers.map(group_sums, problem.groups()):
+        P += P_group
+        base += base_group
     P = P.reshape(N, L, K)[:, ::-1].reshape(N, L * K) * problem.scale
     tails = np.stack([_last_rows(H[s.start : s.stop], L) for s in problem.segments])
     B = _gram_from_tail(base.reshape(K, L, K), tails.reshape(-1, L * K).astype(np.float64))
-    dtype = problem.dtype
-    return WStatistics(P.astype(dtype, copy=False), B.astype(dtype, copy=False))
+    return WStatistics(P.astype(dtype, copy=False), B.astype(dtype, copy=False), workers)
 
 
 def h_statistics(problem: Problem, W: Array, workers: Workers) -> HStatistics:
     """Data pass 2: C = W⋆X by a product and a shift-and-add, and the Grams A and E of W."""
     N, L, K = W.shape
-    flat = W.reshape(N, L * K)
-    C = np.zeros((problem.T, K), dtype=problem.dtype)
+    dtype = problem.dtype
+    oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K))
+    C = np.zeros((problem.T, K), dtype=dtype)
 
-    def block_product(block: tuple[Segment, int, int]) -> tuple[Segment, int, Array]:
-        segment, a, b = block
-        return segment, a, _blas_ready(segment.X[a:b]) @ flat
+    def block_sums(segment: Segment, a: int, b: int) -> Array:
+        """What rows a to b of X add to rows a−L+1 to b of the segment's C."""
+        Y = workers.buffer("product", (b - a, L * K), dtype)
+        np.matmul(_blas_ready(segment.X[a:b]), oldest_first, out=Y)
+        part = np.zeros((b - a + L - 1, K), dtype=dtype)
+        shift_and_add(Y, L - 1, part)
+        return part
 
-    for segment, a, Y in workers.map(block_product, problem.blocks()):
-        shift_and_add(Y.reshape(-1, L, K), a, C[segment.start : segment.stop])
-    C *= problem.dtype.type(problem.scale)
-    C[~problem.allowed] = 0
+    groups = problem.groups()
+    parts = workers.map(lambda blocks: [block_sums(*block) for block in blocks], groups)
+    for blocks, group_parts in zip(groups, parts, strict=True):
+        for (segment, a, b), part in zip(blocks, group_parts, strict=True):
+            first = max(0, a - L + 1)
+            C[segment.start + first : segment.start + b] += part[first - (a - L + 1) :]
+    C *= dtype.type(problem.scale)
+    if problem.boundary == "valid":
+        C[~problem.allowed] = 0
     A, E = motif_grams(W)
-    return HStatistics(C, A, E, problem.bounds)
+    return HStatistics(C, A, E, problem.bounds, workers)
 
 
 def motif_grams(W: Array) -> tuple[Array, Array]:
@@ -150,14 +172,16 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
     N, L, K = W.shape
     oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K).T)
 
-    def block_norm(block: tuple[Segment, int, int]) -> float:
-        segment, a, b = block
-        fit = _lagged(H[segment.start : segment.stop], a, b, L) @ oldest_first
-        residual = np.subtract(problem.scaled_block(segment, a, b), fit, out=fit)
-        residual = residual.astype(np.float64, copy=False)
-        return float(np.vdot(residual, residual))
+    def block_norm(segment: Segment, a: int, b: int) -> float:
+        fit = workers.buffer("product", (b - a, N), problem.dtype)
+        rows = padded_rows(H[segment.start : segment.stop], a, b, L)
+        np.matmul(windows(rows, L, 1, workers), oldest_first, out=fit)
+        np.subtract(problem.scaled_block(segment, a, b), fit, out=fit)
+        # Row sums in the data's precision, their sum in float64: as good, and no copy.
+        return float(np.einsum("tn,tn->t", fit, fit).sum(dtype=np.float64))
 
-    return sum(workers.map(block_norm, problem.blocks()))
+    norms = workers.map(lambda blocks: [block_norm(*block) for block in blocks], problem.groups())
+    return sum(norm for group in norms for norm in group)
 
 
 def free_squared_residual(
@@ -182,35 +206,14 @@ def reconstruct(W: Array, H: Array, bounds: np.ndarray) -> Array:
     N, L, K = W.shape
     oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K).T)
     out = np.empty((H.shape[0], N), dtype=np.result_type(W, H))
-    rows = max(128, 2**18 // (L * K))
+    step = max(128, 2**18 // (L * K))
+    serial = Workers(1)
     for start, _, stop in bounds:
-        for a in range(0, stop - start, rows):
-            b = min(a + rows, stop - start)
-            out[start + a : start + b] = _lagged(H[start:stop], a, b, L) @ oldest_first
+        for a in range(0, stop - start, step):
+            b = min(a + step, stop - start)
+            rows = padded_rows(H[start:stop], a, b, L)
+            out[start + a : start + b] = windows(rows, L, 1, serial) @ oldest_first
     return out
-
-
-def _lagged(H: Array, a: int, b: int, L: int) -> Array:
-    """Rows a to b of H̃ᵀ for one segment, (b−a, L·K), each the last L rows, oldest first."""
-    if a >= L - 1:
-        return _windows(H[a - L + 1 : b], L)
-    padded = np.zeros((b - a + L - 1, H.shape[1]), dtype=H.dtype)
-    first = max(0, a - L + 1)
-    padded[first - (a - L + 1) :] = H[first:b]
-    return _windows(padded, L)
-
-
-def _windows(rows: Array, width: int) -> Array:
-    """All runs of ``width`` consecutive rows, each flattened: (R−width+1, width·K), a copy.
-
-    A copy of the block, because BLAS refuses matrices whose rows overlap.
-    """
-    R, K = rows.shape
-    step = rows.strides[0]
-    view = np.lib.stride_tricks.as_strided(
-        rows, (R - width + 1, width, K), (step, step, rows.strides[1]), writeable=False
-    )
-    return view.reshape(R - width + 1, width * K)
 
 
 def _last_rows(H: Array, L: int) -> Array:

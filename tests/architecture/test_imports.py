@@ -17,6 +17,7 @@ ROOT = Path(motifold.__file__).parent
 FLOORS = [
     ["motifold.kernels"],
     ["motifold.problem", "motifold.parallel"],
+    ["motifold.toeplitz"],
     ["motifold.statistics"],
     ["motifold.solvers", "motifold.certificate"],
     ["motifold.state", "motifold.deconvolve", "motifold.initialize"],

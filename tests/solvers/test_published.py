@@ -51,11 +51,15 @@ def test_mu(case: Case):
 @pytest.mark.parametrize("order", ["entries", "blocks"])
 @given(case=cases())
 def test_hals(order, case: Case):
-    # one iteration: where curvature vanishes, a rounding error decides between 0 and anything
     ours = iterate(HALS(order), case, n=1)
     naive = iterate_naively(reference.hals_step, case, n=1, order=order)
     close(ours[0], naive[0])
-    close(ours[1], naive[1])
+    norms = [np.linalg.norm(W, axis=(0, 1)) for W in (ours[0], naive[0])]
+    if any(np.any((norm > 0) & (norm < 1e-10)) for norm in norms):
+        # A motif of the size of a rounding error: its activations are 0 or huge, by that error.
+        np.testing.assert_allclose(objective(case, *ours), objective(case, *naive), atol=1e-9)
+    else:
+        close(ours[1], naive[1])
 
 
 @pytest.mark.parametrize("order", ["entries", "blocks"])

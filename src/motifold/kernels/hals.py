@@ -1,9 +1,11 @@
 """Coordinate-descent sweeps (the paper's HALS) over the columns of W̃ and the entries of H."""
 
-from numba import njit
+import numpy as np
+
+from motifold.kernels._jit import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def sweep_W(W, g, B, l1, l2):
     """One sweep over W̃: for each k, for each lag, the best nonnegative entry (changes W, g).
 
@@ -14,43 +16,119 @@ def sweep_W(W, g, B, l1, l2):
     K = l1.shape[0]
     moved = 0.0
     for n in range(N):
+        row = g[n]
         for k in range(K):
             for p in range(k, LK, K):
                 old = W[n, p]
                 curvature = B[p, p] + l2[k]
                 new = old * 0
                 if curvature > 0:
-                    new = max(new, old - (g[n, p] + l1[k] + l2[k] * old) / curvature)
+                    new = max(new, old - (row[p] + l1[k] + l2[k] * old) / curvature)
                 d = new - old
                 if d != 0:
                     W[n, p] = new
                     moved += d * d
+                    taps = B[p]
                     for q in range(LK):
-                        g[n, q] += d * B[p, q]
+                        row[q] += d * taps[q]
     return moved
 
 
-@njit(nogil=True, cache=True)
-def sweep_H(H, g, A, E, bounds, l1, l2, stride):
-    """One sweep over H: for each k, for each t, the best nonnegative entry (changes H, g).
+@kernel
+def sweep_in_time(h, g, d, a, e, bounds, l1, l2):
+    """One sweep over the row of one component in H: for each t, its best entry (changes h, d).
 
-    H, g (T, K), with g = A∗H − C; A (K, 2L−1, K); E (L, K, L, K); l1, l2 (K,); bounds (S, 3) as
-    in ``Problem.bounds``. With ``stride`` = 1 entries are taken in the order of time; with
-    ``stride`` = L every L-th entry of a row follows one another: these do not interact, so the
-    result is that of updating them at once. Returns the squared length of the move.
+    h, g (T,): the row and its gradient before the sweep; d (T,): the moves, zero at first. a (L,)
+    and e (L, L): the overlap of the motif with itself, placed later, and in the tail; bounds
+    (S, 3) as in ``Problem.bounds``. Only moves made before t matter for entry t, so the gradient
+    is gathered from them: the last one from a register, which keeps the wait for memory out of
+    the chain from entry to entry. Returns the squared length of the move.
     """
-    K = H.shape[1]
+    L = e.shape[0]
     moved = 0.0
-    for k in range(K):
-        for offset in range(stride):
-            for s in range(bounds.shape[0]):
-                start, stop_active, stop = bounds[s]
-                for t in range(start + offset, stop_active, stride):
-                    moved += update_entry(H, g, A, E, start, stop, t, k, l1[k], l2[k])
+    zero = a[0] * 0
+    against_time = a[::-1].copy()  # against_time[i] is the tap for the move L−1−i bins ago
+    for segment in range(bounds.shape[0]):
+        start, stop_active, stop = bounds[segment]
+        first = stop - L + 1  # the first start that the segment's end cuts off
+        curvature = a[0] + l2
+        inverse = 1 / curvature if curvature > 0 else zero
+        move = zero
+        latest = start - L  # where the last move was made
+        for t in range(start, min(first, stop_active)):
+            slope = g[t]
+            begin = max(start, t - L + 1)
+            if latest >= begin:
+                moves = d[begin : t - 1] if t > begin else d[:0]
+                taps = against_time[begin - t + L - 1 :]
+                for i in range(len(moves)):
+                    slope += moves[i] * taps[i]
+                if t > begin:
+                    slope += move * a[1]
+            old = h[t]
+            new = max(zero, old - (slope + l1 + l2 * old) * inverse)
+            if curvature <= 0:
+                new = zero
+            move = new - old
+            h[t] = new
+            d[t] = move
+            if move != 0:
+                latest = t
+                moved += move * move
+        for t in range(max(start, first), stop_active):
+            slope = g[t]
+            for s in range(max(start, t - L + 1), t):
+                slope += d[s] * (a[t - s] if s < first else e[s - stop + L, t - stop + L])
+            old = h[t]
+            curvature = e[t - stop + L, t - stop + L] + l2
+            new = zero
+            if curvature > 0:
+                new = max(zero, old - (slope + l1 + l2 * old) / curvature)
+            h[t] = new
+            d[t] = new - old
+            moved += d[t] * d[t]
     return moved
 
 
-@njit(nogil=True, cache=True)
+@kernel
+def sweep_in_blocks(h, g, d, a, e, bounds, l1, l2):
+    """The same with every L-th entry of the row in turn (changes h, g, d).
+
+    These do not interact, so the result is that of updating them at once. Moves made before are
+    on both sides in time: each is pushed into the gradient g when it is made.
+    """
+    L = e.shape[0]
+    moved = 0.0
+    zero = a[0] * 0
+    both_sides = np.concatenate((a[::-1], a[1:]))
+    for offset in range(L):
+        for segment in range(bounds.shape[0]):
+            start, stop_active, stop = bounds[segment]
+            first = stop - L + 1
+            for t in range(start + offset, stop_active, L):
+                curvature = l2 + (a[0] if t < first else e[t - stop + L, t - stop + L])
+                old = h[t]
+                new = zero
+                if curvature > 0:
+                    new = max(zero, old - (g[t] + l1 + l2 * old) / curvature)
+                move = new - old
+                if move != 0:
+                    h[t] = new
+                    d[t] += move
+                    moved += move * move
+                    begin = max(start, t - L + 1)
+                    end = min(stop, t + L) if t < first else max(begin, first)
+                    target = g[begin:end]
+                    taps = both_sides[begin - t + L - 1 :]
+                    for i in range(end - begin):
+                        target[i] += move * taps[i]
+                    if t >= first:
+                        for r in range(max(begin, first), stop):
+                            g[r] += move * e[t - stop + L, r - stop + L]
+    return moved
+
+
+@kernel
 def update_entry(H, g, A, E, start, stop, t, k, l1, l2):
     """Minimise over the entry H[t, k] (changes H, g); returns the squared move."""
     L = E.shape[0]
@@ -67,7 +145,7 @@ def update_entry(H, g, A, E, start, stop, t, k, l1, l2):
     return d * d
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def add_motif(g, A, E, start, stop, t, k, d):
     """Account for H[t, k] += d in the gradient g of its segment (changes g).
 
@@ -78,9 +156,11 @@ def add_motif(g, A, E, start, stop, t, k, d):
     first = stop - L + 1  # the first start that the segment's end cuts off
     begin = max(start, t - L + 1)
     end = min(stop, t + L) if t < first else max(begin, first)
-    for s in range(begin, end):
-        for j in range(K):
-            g[s, j] += d * A[k, s - t + L - 1, j]
+    n = (end - begin) * K
+    target = g.reshape(g.size)[begin * K : begin * K + n]
+    taps = A[k].reshape((2 * L - 1) * K)[(begin - t + L - 1) * K :]
+    for i in range(n):
+        target[i] += d * taps[i]
     if t >= first:
         for s in range(max(begin, first), stop):
             for j in range(K):

@@ -1,15 +1,15 @@
 """Block principal pivoting (Kim & Park 2011) for many small nonnegative least-squares problems."""
 
 import numpy as np
-from numba import njit
 
+from motifold.kernels._jit import kernel
 from motifold.kernels.hals import add_motif, update_entry
 
 # A dual variable counts as negative below −_TOLERANCE, in units where the Gram's diagonal is 1.
 _TOLERANCE = 1e-12
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _solve_passive(G, q, passive, x, R):
     """X = argmin ½x'Gx − q'x over the passive variables, by Cholesky in the corner of R.
 
@@ -49,7 +49,7 @@ def _solve_passive(G, q, passive, x, R):
     return True
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pivot_column(G, q, x, R):
     """Solve min ½x'Gx − q'x, x ≥ 0, warm-started from the support of x (changes x, R).
 
@@ -98,7 +98,7 @@ def pivot_column(G, q, x, R):
     return False
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def pass_H(H, g, A, E, bounds, l1, l2):
     """One pass over the columns of H, each solved exactly with the others fixed (changes H, g).
 
@@ -141,7 +141,7 @@ def pass_H(H, g, A, E, bounds, l1, l2):
     return moved
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def _quadratic_falls(G, q, new, old):
     """Whether ½x'Gx − q'x at ``new`` is not above its value at ``old``, and all is finite."""
     K = q.shape[0]

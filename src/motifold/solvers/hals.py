@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
-from motifold.kernels.hals import sweep_H, sweep_W
+import numpy as np
+
+from motifold.kernels.hals import sweep_in_blocks, sweep_in_time, sweep_W
 from motifold.problem import Array, Penalties
 from motifold.solvers.base import Inner, SolverOptions
 from motifold.statistics import HStatistics, WStatistics
+
+# Rows of W that one thread sweeps at a time.
+_ROWS = 64
 
 
 class HALS(SolverOptions):
@@ -37,8 +43,13 @@ class HALS(SolverOptions):
         gradient = statistics.gradient(flat)
         l1, l2 = (weight.astype(W.dtype) for weight in (penalties.l1_W, penalties.l2_W))
         first = 0.0
+        chunks = [slice(n, n + _ROWS) for n in range(0, len(flat), _ROWS)]
+
+        def sweep_rows(rows: slice) -> float:
+            return sweep_W(flat[rows], gradient[rows], statistics.B, l1, l2)
+
         for sweep in range(1, inner.max_sweeps + 1):
-            moved = sweep_W(flat, gradient, statistics.B, l1, l2)
+            moved = sum(statistics.workers.map(sweep_rows, chunks))
             first = first or moved
             if inner.enough(sweep, moved, first):
                 break
@@ -49,14 +60,41 @@ class HALS(SolverOptions):
         """For each k, for each t: h ← max(0, h − g / A_kk)."""
         if self.order not in ("entries", "blocks"):
             raise ValueError(f"HALS: order must be 'entries' or 'blocks', not {self.order!r}.")
-        stride = 1 if self.order == "entries" else statistics.E.shape[0]
+        sweep_row = sweep_in_time if self.order == "entries" else sweep_in_blocks
         gradient = statistics.gradient(H)
         l1, l2 = (weight.astype(H.dtype) for weight in (penalties.l1_H, penalties.l2_H))
-        A, E, bounds = statistics.A, statistics.E, statistics.bounds
         first = 0.0
         for sweep in range(1, inner.max_sweeps + 1):
-            moved = sweep_H(H, gradient, A, E, bounds, l1, l2, stride)
+            moved = 0.0
+            for k in range(H.shape[1]):
+                moved += _sweep_component(sweep_row, H, gradient, statistics, k, l1[k], l2[k])
             first = first or moved
             if inner.enough(sweep, moved, first):
                 break
         return gradient
+
+
+def _sweep_component(
+    sweep_row: Callable[..., float],
+    H: Array,
+    gradient: Array,
+    statistics: HStatistics,
+    k: int,
+    l1: np.floating,
+    l2: np.floating,
+) -> float:
+    """One sweep over row k of H (changes H, gradient); returns the squared length of the move.
+
+    While row k is swept only its own gradient is needed. What its moves mean for the other rows is
+    added afterwards, for all times at once.
+    """
+    h, g = H[:, k].copy(), gradient[:, k].copy()
+    moves = np.zeros_like(h)
+    L = statistics.E.shape[0]
+    a = np.ascontiguousarray(statistics.A[k, L - 1 :, k])
+    e = np.ascontiguousarray(statistics.E[:, k, :, k])
+    moved = sweep_row(h, g, moves, a, e, statistics.bounds, l1, l2)
+    if moved > 0:
+        H[:, k] = h
+        statistics.add_correlation(gradient, moves, k)
+    return float(moved)
