@@ -8,32 +8,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from motifold.certificate import kkt_residual_H
-from motifold.kernels.pivoting import pass_H
 from motifold.problem import Array, Problem
+from motifold.solvers import ANLS, HALS, Inner
 from motifold.statistics import HStatistics
 
-_MAX_PASSES = 10_000
-# Passes between two looks at the certificate, and looks without progress before giving up.
-_LOOK_EVERY, _PATIENCE = 5, 40
+_MAX_SWEEPS = 10_000
+# Sweeps between two looks at the certificate, and looks without progress before giving up.
+_ROUND, _PATIENCE = Inner(max_sweeps=5, shrink=0.0), 40
 
 
 @dataclass(frozen=True)
 class Deconvolution:
-    """The activations, how optimal they are, and the gradient to go on from.
+    """The activations and how optimal they are.
 
     Attributes
     ----------
-    H, gradient : (T, K), float64; gradient is A∗H − C
+    H : (T, K), float64
     kkt_residual : of H
-    passes : how many were made
+    sweeps : how many were made
     tol : what was asked for
     solved : whether ``kkt_residual`` ≤ ``tol``
     """
 
     H: Array
-    gradient: Array
     kkt_residual: float
-    passes: int
+    sweeps: int
     tol: float
     solved: bool
 
@@ -45,35 +44,34 @@ def solve_H(
     start: Deconvolution | None = None,
     max_time: float | None = None,
 ) -> Deconvolution:
-    """Min J over H ≥ 0 with W fixed, by passes over its columns (block coordinate descent).
+    """Minimise J over H with W fixed, by sweeps over its entries (coordinate descent).
 
-    Each pass solves every column exactly by block pivoting; with L = 1 one pass is the solution.
-    The start is zero, or where an earlier solve ended: the way is the same, so that a tighter
-    tolerance asked for later gives what it would have given at once. All in float64, whatever the
-    data is: in single precision the passes stop short of tight tolerances.
+    With L = 1 the columns are independent, and one pass of exact solves is the solution. The start
+    is zero, or where an earlier solve ended: the way is the same, so that a tighter tolerance asked
+    for later gives what it would have given at once. All in float64, whatever the data is: in
+    single precision the sweeps stop short of tight tolerances.
     """
     began = time.perf_counter()
-    statistics = statistics.astype(np.float64)
-    H, gradient = (
-        (np.zeros_like(statistics.C), -statistics.C)
-        if start is None
-        else (start.H.copy(), start.gradient.copy())
-    )
-    penalties = problem.penalties
-    A, E, bounds = statistics.A, statistics.E, statistics.bounds
+    # Components are swept by falling norm: a fit and the model it leaves, which has them in
+    # another order, then take the same way.
+    L = problem.L
+    order = np.argsort(-np.einsum("kk->k", statistics.A[:, L - 1]), kind="stable")
+    statistics = statistics.astype(np.float64).permuted(order)
+    penalties = problem.penalties.permuted(order)
+    solver = HALS() if L > 1 else ANLS()
+    H = np.zeros_like(statistics.C)
+    if start is not None:
+        H[:] = start.H[:, order]
+    sweeps = 0 if start is None else start.sweeps
     best, waited = np.inf, 0
-    residual = kkt_residual_H(problem, H, statistics, gradient)
-    passes = start.passes if start else 0
-    while passes < _MAX_PASSES:
-        pass_H(H, gradient, A, E, bounds, penalties.l1_H, penalties.l2_H)
-        passes += 1
-        if passes > 1 and passes % _LOOK_EVERY:
-            continue
-        gradient = statistics.gradient(H)  # afresh: what pass_H keeps up to date drifts
-        residual = kkt_residual_H(problem, H, statistics, gradient)
+    while True:
+        # The gradient that a round ends with has drifted by rounding; each begins afresh.
+        gradient = solver.update_H(H, statistics, penalties, _ROUND)
+        sweeps += _ROUND.max_sweeps
+        residual = kkt_residual_H(penalties, H, statistics, gradient)
         waited = 0 if residual < 0.99 * best else waited + 1
         best = min(best, residual)
         out_of_time = max_time is not None and time.perf_counter() - began > max_time
-        if residual <= tol or waited >= _PATIENCE or out_of_time:
-            break
-    return Deconvolution(H, gradient, residual, passes, tol, residual <= tol)
+        if residual <= tol or waited >= _PATIENCE or out_of_time or sweeps >= _MAX_SWEEPS:
+            H[:, order] = H.copy()
+            return Deconvolution(H, residual, sweeps, tol, residual <= tol)

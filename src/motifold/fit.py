@@ -29,6 +29,7 @@ _TRUST = 1e4
 _GROW, _GROW_LIMIT, _CUT = 1.05, 1.01, 1.5
 # The last solve may raise J by this much, relatively: the same minimum reached from elsewhere.
 _ROUNDING = 1e-6
+_TIGHTEST = 1e-12
 # "stalled": within this many iterations the objective fell by less than tol², relatively. (Near a
 # minimum J is above it by the square of what the KKT residual is.)
 _PATIENCE = 30
@@ -74,6 +75,8 @@ class Loop:
         extrapolate = accelerated is not None and getattr(solver, "extrapolate", True)
         self._momentum = accelerated.momentum if accelerated and extrapolate else 0.0
         self._stall = max(rules.tol**2, 10 * float(np.finfo(problem.dtype).eps))
+        # ‖X − X̂‖² of a fit that is perfect but for rounding.
+        self._perfect = (10 * float(np.finfo(problem.dtype).eps)) ** 2 * problem.squared_norm
         self._noise = free_loss_noise(problem.dtype) * problem.squared_norm
 
     def start(self, W: Array, H: Array, seconds: float = 0.0) -> LoopState:
@@ -89,7 +92,7 @@ class Loop:
             squared_norm=problem.squared_norm,
             squared_residual=squared_residual(problem, W, H, self.workers),
             penalty=problem.penalties.value(W, H),
-            kkt_H=kkt_residual_H(problem, H, statistics),
+            kkt_H=kkt_residual_H(problem.penalties, H, statistics),
             momentum=self._momentum,
             target=self.rules.tol,
             transform_tol=transform_tolerance(self.rules.tol),
@@ -139,7 +142,7 @@ class Loop:
         W, H = W.copy(), H.copy()
 
         statistics = w_statistics(problem, H, workers)
-        kkt_W = kkt_residual_W(problem, W, statistics)
+        kkt_W = kkt_residual_W(problem.penalties, W, statistics)
         if from_iterate:
             state.kkt_W = kkt_W
             if state.iteration and state.certificate <= state.target:
@@ -151,7 +154,7 @@ class Loop:
         gradient = self.solver.update_H(H, h_stats, penalties, self.inner)
         if gradient is None:
             gradient = h_stats.gradient(H)
-        kkt_H = kkt_residual_H(problem, H, h_stats, gradient)
+        kkt_H = kkt_residual_H(problem.penalties, H, h_stats, gradient)
         new = replace(
             state,
             W=W,
@@ -258,9 +261,10 @@ class Loop:
                 momentum_limit=1.0,
             )
             self._sharpen(state, state)
-            if new.working_objective <= state.working_objective * (1 + _ROUNDING):
+            allowance = _ROUNDING * state.working_objective + self._perfect
+            if new.working_objective <= state.working_objective + allowance:
                 return self._certify(new)
-            if not solution.solved:
+            if not solution.solved or solution.tol < _TIGHTEST:
                 return replace(state, gave_up_H=True)
             solution = solve_H(
                 problem, statistics, solution.tol / 10, start=solution, max_time=deadline
@@ -271,8 +275,8 @@ class Loop:
         problem, workers, W, H = self.problem, self.workers, state.W, state.H
         return replace(
             state,
-            kkt_W=kkt_residual_W(problem, W, w_statistics(problem, H, workers)),
-            kkt_H=kkt_residual_H(problem, H, h_statistics(problem, W, workers)),
+            kkt_W=kkt_residual_W(problem.penalties, W, w_statistics(problem, H, workers)),
+            kkt_H=kkt_residual_H(problem.penalties, H, h_statistics(problem, W, workers)),
         )
 
 

@@ -52,6 +52,11 @@ class Penalties:
                 )
             )
 
+    def permuted(self, order: np.ndarray) -> Penalties:
+        """The same penalties with the components in another order."""
+        weights = (self.l1_W, self.l2_W, self.l1_H, self.l2_H)
+        return Penalties(*(weight[order] for weight in weights))
+
     def value(self, W: Array, H: Array) -> float:
         """The penalties' part of the objective; W (N, L, K), H (T, K)."""
         return _penalty(W, self.l1_W, self.l2_W) + _penalty(H, self.l1_H, self.l2_H)

@@ -94,6 +94,13 @@ class HStatistics:
         C, A, E = (part.astype(dtype, copy=False) for part in (self.C, self.A, self.E))
         return HStatistics(C, A, E, self.bounds, self.workers)
 
+    def permuted(self, order: np.ndarray) -> HStatistics:
+        """The same statistics with the components in another order."""
+        C, A = self.C[:, order], self.A[order][:, :, order]
+        E = self.E[:, order][:, :, :, order]
+        C, A, E = (np.ascontiguousarray(part) for part in (C, A, E))
+        return HStatistics(C, A, E, self.bounds, self.workers)
+
     @cached_property
     def _toeplitz(self) -> BlockToeplitz:
         return BlockToeplitz(self.A, self.bounds)

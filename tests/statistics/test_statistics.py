@@ -115,8 +115,8 @@ def test_free_loss_is_as_good_as_its_noise_says(dtype):
 def test_kkt_certificate(case: Case):
     problem = case.problem()
     with Workers(1) as workers:
-        kkt_W = kkt_residual_W(problem, case.W, w_statistics(problem, case.H, workers))
-        kkt_H = kkt_residual_H(problem, case.H, h_statistics(problem, case.W, workers))
+        kkt_W = kkt_residual_W(problem.penalties, case.W, w_statistics(problem, case.H, workers))
+        kkt_H = kkt_residual_H(problem.penalties, case.H, h_statistics(problem, case.W, workers))
     expected = reference.kkt_residual(case.X, case.W, case.H, *case.arguments, **case.penalties)
     np.testing.assert_allclose((kkt_W, kkt_H), expected, rtol=1e-8, atol=1e-11)
 
