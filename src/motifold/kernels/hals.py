@@ -35,6 +35,49 @@ def sweep_W(W, g, B, l1, l2):
 
 
 @kernel
+def sweep_W_together(W, g, B, l1, l2):
+    """The same as ``sweep_W`` for short rows: sixteen of them side by side (changes W, g).
+
+    A row of a few entries does not fill a vector register; entry p of sixteen rows does.
+    """
+    N, LK = W.shape
+    K = l1.shape[0]
+    moved = 0.0
+    w, slope = np.zeros((LK, 16), W.dtype), np.zeros((LK, 16), W.dtype)
+    d = np.empty(16, W.dtype)
+    zero = W.dtype.type(0)
+    for start in range(0, N, 16):
+        rows = min(16, N - start)
+        for r in range(rows):
+            for p in range(LK):
+                w[p, r] = W[start + r, p]
+                slope[p, r] = g[start + r, p]
+        for k in range(K):
+            for p in range(k, LK, K):
+                curvature = B[p, p] + l2[k]
+                inverse = 1 / curvature if curvature > 0 else zero
+                keep = W.dtype.type(curvature > 0)
+                entry, gradient = w[p], slope[p]
+                for r in range(16):
+                    old = entry[r]
+                    new = max(zero, old - (gradient[r] + l1[k] + l2[k] * old) * inverse) * keep
+                    d[r] = new - old
+                    entry[r] = new
+                taps = B[p]
+                for q in range(LK):
+                    target, tap = slope[q], taps[q]
+                    for r in range(16):
+                        target[r] += d[r] * tap
+                for r in range(rows):
+                    moved += d[r] * d[r]
+        for r in range(rows):
+            for p in range(LK):
+                W[start + r, p] = w[p, r]
+                g[start + r, p] = slope[p, r]
+    return moved
+
+
+@kernel
 def sweep_in_time(h, g, d, a, e, bounds, l1, l2):
     """One sweep over the row of one component in H: for each t, its best entry (changes h, d).
 

@@ -7,13 +7,16 @@ from typing import Literal
 
 import numpy as np
 
-from motifold.kernels.hals import sweep_in_blocks, sweep_in_time, sweep_W
+from motifold.kernels.hals import sweep_in_blocks, sweep_in_time, sweep_W, sweep_W_together
+from motifold.parallel import Workers
 from motifold.problem import Array, Penalties
 from motifold.solvers.base import Inner, SolverOptions
 from motifold.statistics import HStatistics, WStatistics
 
-# Rows of W that one thread sweeps at a time.
-_ROWS = 64
+# Entries of a factor with independent rows that one thread sweeps at a time.
+_ENTRIES = 2**15
+# Rows up to this length are swept sixteen at a time.
+_SHORT = 48
 
 
 class HALS(SolverOptions):
@@ -41,18 +44,8 @@ class HALS(SolverOptions):
         """For each k, for each lag: w_p ← max(0, w_p − g_p / B_pp)."""
         flat = W.reshape(statistics.P.shape)
         gradient = statistics.gradient(flat)
-        l1, l2 = (weight.astype(W.dtype) for weight in (penalties.l1_W, penalties.l2_W))
-        first = 0.0
-        chunks = [slice(n, n + _ROWS) for n in range(0, len(flat), _ROWS)]
-
-        def sweep_rows(rows: slice) -> float:
-            return sweep_W(flat[rows], gradient[rows], statistics.B, l1, l2)
-
-        for sweep in range(1, inner.max_sweeps + 1):
-            moved = sum(statistics.workers.map(sweep_rows, chunks))
-            first = first or moved
-            if inner.enough(sweep, moved, first):
-                break
+        weights = penalties.l1_W, penalties.l2_W
+        _sweep_rows(flat, gradient, statistics.B, weights, inner, statistics.workers)
 
     def update_H(
         self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
@@ -60,8 +53,14 @@ class HALS(SolverOptions):
         """For each k, for each t: h ← max(0, h − g / A_kk)."""
         if self.order not in ("entries", "blocks"):
             raise ValueError(f"HALS: order must be 'entries' or 'blocks', not {self.order!r}.")
-        sweep_row = sweep_in_time if self.order == "entries" else sweep_in_blocks
         gradient = statistics.gradient(H)
+        if statistics.E.shape[0] == 1:  # no lags: the rows of H are as independent as those of W
+            gram = np.ascontiguousarray(statistics.A[:, 0])
+            weights = penalties.l1_H, penalties.l2_H
+            rows = slice(0, statistics.bounds[-1, 2])
+            _sweep_rows(H[rows], gradient[rows], gram, weights, inner, statistics.workers)
+            return gradient
+        sweep_row = sweep_in_time if self.order == "entries" else sweep_in_blocks
         l1, l2 = (weight.astype(H.dtype) for weight in (penalties.l1_H, penalties.l2_H))
         first = 0.0
         for sweep in range(1, inner.max_sweeps + 1):
@@ -72,6 +71,32 @@ class HALS(SolverOptions):
             if inner.enough(sweep, moved, first):
                 break
         return gradient
+
+
+def _sweep_rows(
+    F: Array,
+    gradient: Array,
+    gram: Array,
+    weights: tuple[Array, Array],
+    inner: Inner,
+    workers: Workers,
+) -> None:
+    """Sweep a factor whose rows are independent, given its Gram (changes F, gradient)."""
+    l1, l2 = (weight.astype(F.dtype) for weight in weights)
+    step = max(1, _ENTRIES // F.shape[1])
+    chunks = [slice(n, n + step) for n in range(0, len(F), step)]
+
+    kernel = sweep_W_together if F.shape[1] <= _SHORT else sweep_W
+
+    def sweep_chunk(rows: slice) -> float:
+        return kernel(F[rows], gradient[rows], gram, l1, l2)
+
+    first = 0.0
+    for sweep in range(1, inner.max_sweeps + 1):
+        moved = sum(workers.map(sweep_chunk, chunks))
+        first = first or moved
+        if inner.enough(sweep, moved, first):
+            break
 
 
 def _sweep_component(

@@ -1,0 +1,75 @@
+"""The data to measure on: the paper's synthetic sets, the real recordings, and odd shapes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.io import loadmat, wavfile
+from scipy.signal import stft
+
+from motifold.datasets import make_sequences
+
+DATA = Path(os.environ.get("MOTIFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One problem: data (T, N) in single precision, K motifs of L lags."""
+
+    name: str
+    X: np.ndarray
+    K: int
+    L: int
+
+    def start(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Motifs (K, L, N) and activations (T, K), uniform and scaled to the data: a start."""
+        rng = np.random.default_rng(seed)
+        T, N = self.X.shape
+        W, H = rng.random((self.K, self.L, N)), rng.random((T, self.K))
+        level = np.sqrt(self.X.mean() / (0.25 * self.K * self.L))
+        return (level * W).astype(np.float32), (level * H).astype(np.float32)
+
+
+def _synthetic(T: int, probability: float, noise: float) -> tuple[np.ndarray, int, int]:
+    data = make_sequences(T, activation_probability=probability, noise=noise, random_state=0)
+    return data.X, 5, 20
+
+
+def _song() -> tuple[np.ndarray, int, int]:
+    return loadmat(DATA / "MackeviciusData.mat")["SONG"].T, 3, 50
+
+
+def _speech() -> tuple[np.ndarray, int, int]:
+    _, samples = wavfile.read(DATA / "spoken_digits_two_speakers_8k.wav")
+    settings = {"window": "hann", "nperseg": 512, "noverlap": 384}
+    spectrum = stft(samples / 32768, boundary=None, padded=False, **settings)[2]
+    X = np.log(np.abs(spectrum) + 1e-6).T
+    return X - X.min(), 20, 12
+
+
+def _shape(T: int, N: int, K: int, L: int) -> tuple[np.ndarray, int, int]:
+    return make_sequences(T, N, K, L, random_state=0).X, K, L
+
+
+# "synthetic": the reading that reproduces the paper's figures; "sparse": few activations, noise 1.
+PROBLEMS: dict[str, Callable[[], tuple[np.ndarray, int, int]]] = {
+    **{f"synthetic-{T}": lambda T=T: _synthetic(T, 0.9, 0.1) for T in (500, 2500, 10000, 50000)},
+    **{f"sparse-{T}": lambda T=T: _synthetic(T, 0.1, 1.0) for T in (500, 2500, 10000, 50000)},
+    "song": _song,
+    "speech": _speech,
+    "long-motifs": lambda: _shape(20000, 100, 3, 200),
+    "wide": lambda: _shape(2000, 5000, 5, 10),
+    "nmf-tall": lambda: _shape(20000, 100, 10, 1),
+    "nmf-wide": lambda: _shape(500, 5000, 10, 1),
+    "nmf-square": lambda: _shape(2000, 2000, 10, 1),
+}
+
+
+def load(name: str) -> Benchmark:
+    """The problem of that name."""
+    X, K, L = PROBLEMS[name]()
+    return Benchmark(name, np.ascontiguousarray(X, dtype=np.float32), K, L)
