@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := constraints.txt
 JOBS ?= 2
 
-.PHONY: demo test check lint types fast format clean help
+.PHONY: demo test check lint types fast bench bench-quick format clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -39,6 +39,16 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+$(VENV)/.bench: $(VENV)/.dev requirements-bench.txt
+	$(PIP) install --constraint $(CONSTRAINTS) --requirement requirements-bench.txt
+	@touch $@
+
+bench: $(VENV)/.bench  ## measure against the rivals (15 minutes; leave the machine alone meanwhile)
+	$(BIN)/python benchmarks/run.py
+
+bench-quick: $(VENV)/.bench  ## the same on small problems, under 3 minutes, into benchmarks/quick
+	$(BIN)/python benchmarks/run.py --quick
 
 format: $(VENV)/.dev  ## let ruff put the code in order
 	$(BIN)/ruff check --fix .

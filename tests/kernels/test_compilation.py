@@ -17,7 +17,7 @@ model = CNMF(2, 3, random_state=0, max_iter=3, tol=0).fit(np.ones((20, 2)))
 """
 STATISTICS = """
 from motifold.kernels import hals
-counts = hals.sweep_W.stats
+counts = hals.sweep_in_time.stats
 print(sum(counts.cache_hits.values()), sum(counts.cache_misses.values()))
 """
 # As in a read-only install of a user without a home: numba may write nowhere of its own choice.

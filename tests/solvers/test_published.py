@@ -64,7 +64,7 @@ def test_hals(order, case: Case):
 
 @pytest.mark.parametrize("order", ["entries", "blocks"])
 @pytest.mark.parametrize("boundary", ["zero", "valid"])
-@pytest.mark.parametrize("L", [1, 4, 9])
+@pytest.mark.parametrize("L", [1, 4, 9, 20])
 def test_hals_many_iterations(order, boundary, L):
     penalties = {"l1_W": 0.1, "l2_W": 0.05, "l1_H": 0.05, "l2_H": 0.1}
     case = make_case([40, 25], N=8, K=3, L=L, boundary=boundary, penalties=penalties)

@@ -11,6 +11,7 @@ from cases import Case, cases, make_case
 from hypothesis import given
 
 import motifold.problem
+import motifold.toeplitz
 from motifold.certificate import kkt_residual_H, kkt_residual_W
 from motifold.parallel import Workers
 from motifold.problem import Penalties, Problem
@@ -28,8 +29,10 @@ from motifold.statistics import (
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Cut the data into many time blocks, so that their seams are tested."""
+    """Cut all work into many blocks, and give them to threads, so that the seams are tested."""
     monkeypatch.setattr(motifold.problem, "_BLOCK_BYTES", 0)
+    monkeypatch.setattr(motifold.toeplitz, "_BLOCK_BYTES", 0)
+    monkeypatch.setattr(motifold.toeplitz, "_WORTH_THREADS", 0)
 
 
 def close(actual, desired):
@@ -212,7 +215,8 @@ def test_threads_change_nothing():
         with Workers(n_jobs) as workers:
             a = w_statistics(problem, H, workers)
             b = h_statistics(problem, W, workers)
-            results.append((a.P, a.B, b.C, squared_residual(problem, W, H, workers)))
+            loss = squared_residual(problem, W, H, workers)
+            results.append((a.P, a.B, b.C, b.correlate(H), loss))
     for other in results[1:]:
         for one, two in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(one, two)

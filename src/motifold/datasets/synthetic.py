@@ -38,8 +38,8 @@ def make_sequences(
 ) -> Sequences:
     """Make the synthetic data of the paper's section IV-A.
 
-    The defaults are the values that reproduce the paper's published curves. Its text says
-    ``activation_probability=0.1`` in one reading and ``noise=1``.
+    The defaults are the values that reproduce the paper's published curves. Its text has
+    ``noise=1``, and can be read as ``activation_probability=0.1``.
 
     Parameters
     ----------
