@@ -57,8 +57,7 @@ class HALS(SolverOptions):
         if statistics.E.shape[0] == 1:  # no lags: the rows of H are as independent as those of W
             gram = np.ascontiguousarray(statistics.A[:, 0])
             weights = penalties.l1_H, penalties.l2_H
-            rows = slice(0, statistics.bounds[-1, 2])
-            _sweep_rows(H[rows], gradient[rows], gram, weights, inner, statistics.workers)
+            _sweep_rows(H, gradient, gram, weights, inner, statistics.workers)
             return gradient
         sweep_row = sweep_in_time if self.order == "entries" else sweep_in_blocks
         l1, l2 = (weight.astype(H.dtype) for weight in (penalties.l1_H, penalties.l2_H))
@@ -85,7 +84,6 @@ def _sweep_rows(
     l1, l2 = (weight.astype(F.dtype) for weight in weights)
     step = max(1, _ENTRIES // F.shape[1])
     chunks = [slice(n, n + step) for n in range(0, len(F), step)]
-
     kernel = sweep_W_together if F.shape[1] <= _SHORT else sweep_W
 
     def sweep_chunk(rows: slice) -> float:
