@@ -126,7 +126,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write_table(results: dict[str, Any], path: Path) -> None:
+def write_table(results: dict[str, Any], path: Path, images: Path) -> None:
     """The page for the docs."""
     info = results["machine"]
     lines = [
@@ -149,6 +149,12 @@ def write_table(results: dict[str, Any], path: Path) -> None:
         losses = " | ".join(f"{row[f'loss_{s}']:.4f}" for s in ("hals", "anls", "mu"))
         lines.append(f"| {row['problem']} | {row['rival_loss']:.4f} | {speedups} | {losses} |")
     lines += ["", "0× means that the loss was not reached in a sixth of torchnmf's time.", ""]
+    lines += ["Loss against time, the last of the starts:", ""]
+    prefix = images.relative_to(path.parent).as_posix()
+    for row in results["torchnmf"]:
+        name = row["problem"]
+        lines.append(f"![{name}]({prefix}/benchmark-{name}.png)")
+    lines.append("")
     row = results["residual"]
     lines += [
         "## Against the paper's own form of HALS (residual kept, compiled, one thread)",
@@ -227,7 +233,7 @@ def main() -> None:
     folder = ROOT / "benchmarks" / "quick" if quick else ROOT / "docs"
     images = folder if quick else folder / "images"
     folder.mkdir(exist_ok=True)
-    write_table(results, folder / "benchmarks.md")
+    write_table(results, folder / "benchmarks.md", images)
     draw(results, images)
     path = (folder if quick else ROOT / "benchmarks") / "results.json"
     path.write_text(json.dumps(results, indent=1, default=float))
