@@ -65,10 +65,9 @@ def solve_H(
     sweeps = 0 if start is None else start.sweeps
     best, waited = np.inf, 0
     while True:
-        # The gradient that a round ends with has drifted by rounding; each begins afresh.
-        gradient = solver.update_H(H, statistics, penalties, _ROUND)
+        solver.update_H(H, statistics, penalties, _ROUND)
         sweeps += _ROUND.max_sweeps
-        residual = kkt_residual_H(penalties, H, statistics, gradient)
+        residual = kkt_residual_H(penalties, H, statistics)
         waited = 0 if residual < 0.99 * best else waited + 1
         best = min(best, residual)
         out_of_time = max_time is not None and time.perf_counter() - began > max_time

@@ -151,9 +151,8 @@ class Loop:
         self.solver.update_W(W, statistics, penalties, self.inner)
 
         h_stats = h_statistics(problem, W, workers)
-        gradient = self.solver.update_H(H, h_stats, penalties, self.inner)
-        if gradient is None:
-            gradient = h_stats.gradient(H)
+        self.solver.update_H(H, h_stats, penalties, self.inner)
+        gradient = h_stats.gradient(H)
         kkt_H = kkt_residual_H(problem.penalties, H, h_stats, gradient)
         new = replace(
             state,

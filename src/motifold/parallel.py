@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from functools import cache
 from types import TracebackType
@@ -76,6 +76,36 @@ class Workers:
             for future in waiting:
                 future.cancel()
 
+    def wavefront(self, task: Callable[[int, int], float], n_rows: int, n_tiles: int) -> float:
+        """The sum of task(row, tile) over rows of tiles, in an order as good as row by row.
+
+        A task may start when its row is done up to it and the row before up to one tile further:
+        enough where a task reads and changes nothing beyond the neighbouring tiles. Tasks at work
+        at the same time are then at least two tiles apart.
+        """
+        if self._pool is None or n_tiles < 3:
+            return sum(task(row, i) for row in range(n_rows) for i in range(n_tiles))
+        results = [[0.0] * n_tiles for _ in range(n_rows)]
+        front = _Front(n_rows, n_tiles)
+
+        def work() -> None:
+            while (place := front.take()) is not None:
+                try:
+                    results[place[0]][place[1]] = task(*place)
+                except BaseException:
+                    front.abandon()
+                    raise
+                front.finish(*place)
+
+        futures = [self._pool.submit(work) for _ in range(min(self.n_threads, n_rows))]
+        try:
+            for future in futures:
+                future.result()
+        finally:
+            front.abandon()
+            wait(futures)
+        return sum(map(sum, results))
+
     def buffer(
         self, name: str, shape: tuple[int, ...], dtype: npt.DTypeLike
     ) -> npt.NDArray[np.floating]:
@@ -89,3 +119,40 @@ class Workers:
             held = np.empty(size, dtype=np.uint8)
             setattr(self._local, name, held)
         return held[:size].view(dtype).reshape(shape)
+
+
+class _Front:
+    """Which tasks of a wavefront are ready: the deepest row first, while its tiles are in cache."""
+
+    def __init__(self, n_rows: int, n_tiles: int) -> None:
+        self.n_tiles = n_tiles
+        self.started = [0] * n_rows
+        self.finished = [0] * n_rows
+        self.abandoned = False
+        self.changed = threading.Condition()
+
+    def take(self) -> tuple[int, int] | None:
+        """A task that is ready, waiting for one if need be; None when all have been taken."""
+        with self.changed:
+            while not self.abandoned and self.started[-1] < self.n_tiles:
+                for row in reversed(range(len(self.started))):
+                    tile = self.started[row]
+                    ahead = min(tile + 2, self.n_tiles)
+                    free = tile < self.n_tiles and tile == self.finished[row]
+                    if free and (row == 0 or self.finished[row - 1] >= ahead):
+                        self.started[row] += 1
+                        return row, tile
+                self.changed.wait()
+            return None
+
+    def finish(self, row: int, tile: int) -> None:
+        """The task is done: others may have become ready."""
+        with self.changed:
+            self.finished[row] = tile + 1
+            self.changed.notify_all()
+
+    def abandon(self) -> None:
+        """Nobody starts anything any more."""
+        with self.changed:
+            self.abandoned = True
+            self.changed.notify_all()

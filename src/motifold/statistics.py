@@ -15,7 +15,7 @@ import numpy.typing as npt
 from motifold.kernels.windows import correlate_tails, lag_products, shift_and_add
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem, Segment
-from motifold.toeplitz import BlockToeplitz, padded_rows, windows
+from motifold.toeplitz import BlockToeplitz, Padding, padded_rows, windows
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,9 @@ class HStatistics:
 
     def correlate(self, H: Array) -> Array:
         """A∗H (T, K): the products of every placed motif with X̂."""
-        out = self._toeplitz.apply(H, self.workers).copy()
+        out = BlockToeplitz(self.A, self.padding).apply(H, self.workers)
         correlate_tails(H, self.A, self.E, self.bounds, out)
         return out
-
-    def add_correlation(self, gradient: Array, moves: Array, k: int) -> None:
-        """Account in the gradient (T, K) for row k of H having moved by ``moves`` (T,)."""
-        D = moves[:, None]
-        change = self._toeplitz.apply(D, self.workers, k)
-        correlate_tails(D, self.A[k : k + 1], self.E[:, k : k + 1], self.bounds, change)
-        gradient += change
 
     def gradient(self, H: Array) -> Array:
         """∇_H ½‖X − X̂‖² (T, K)."""
@@ -102,8 +95,9 @@ class HStatistics:
         return HStatistics(C, A, E, self.bounds, self.workers)
 
     @cached_property
-    def _toeplitz(self) -> BlockToeplitz:
-        return BlockToeplitz(self.A, self.bounds)
+    def padding(self) -> Padding:
+        """How H is laid out for sweeps and windows."""
+        return Padding(self.bounds, self.E.shape[0])
 
 
 def w_statistics(problem: Problem, H: Array, workers: Workers) -> WStatistics:

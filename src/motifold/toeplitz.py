@@ -44,38 +44,70 @@ def windows(rows: Array, width: int, step: int, workers: Workers) -> Array:
     return out.reshape(n, width * K)
 
 
+class Padding:
+    """Rows of all segments with L−1 rows of zeros around each, so that no window needs a check.
+
+    Parameters
+    ----------
+    bounds : (segments, 3), as in ``Problem.bounds``
+    L : number of lags
+
+    Attributes
+    ----------
+    layout : (segments, 4), the bounds and the shift: row t of a segment stands at t + shift
+    n_rows : number of padded rows
+    """
+
+    def __init__(self, bounds: np.ndarray, L: int) -> None:
+        shifts = (L - 1) * (1 + np.arange(len(bounds)))
+        self.layout = np.column_stack([bounds, shifts])
+        self.n_rows = int(bounds[-1, 2] + shifts[-1] + L - 1)
+
+    def padded(self, H: Array, out: Array | None = None) -> Array:
+        """The rows of H (T, K) with their zeros, in ``out`` if it is given (it may be longer)."""
+        if out is None:
+            out = np.empty((self.n_rows, H.shape[1]), dtype=H.dtype)
+        end = 0
+        for start, _, stop, shift in self.layout:
+            out[end : start + shift] = 0
+            end = stop + shift
+            out[start + shift : end] = H[start:stop]
+        out[end:] = 0
+        return out
+
+    def unpad(self, rows: Array, out: Array, offset: int = 0) -> Array:
+        """Copy what belongs to the segments to ``out`` (T, K); ``offset`` is added to the shift."""
+        for start, _, stop, shift in self.layout:
+            out[start:stop] = rows[start + shift + offset : stop + shift + offset]
+        return out
+
+
 class BlockToeplitz:
-    """The product A∗D for all rows of D, as if no motif were cut off by the end of a segment.
+    """The product A∗H for all rows of H, as if no motif were cut off by the end of a segment.
 
     Parameters
     ----------
     A : (K, 2L−1, K), the taps
-    bounds : (segments, 3), as in ``Problem.bounds``
+    padding : of the segments
     """
 
-    def __init__(self, A: Array, bounds: np.ndarray) -> None:
+    def __init__(self, A: Array, padding: Padding) -> None:
         K, width, _ = A.shape
         self.A = A
         self.K, self.L = K, (width + 1) // 2
         # R rows at a time cost (R + 2L − 2)/(2L − 1) as many products.
         self.R = max(1, min(-(-_COLUMNS // K), width))
-        self.starts, self.stops = bounds[:, 0], bounds[:, 2]
-        gaps = (self.L - 1) * (1 + np.arange(len(bounds)))
-        self.shifts = gaps  # row t of segment i stands at t + shifts[i] of the padded rows
-        self.n_rows = int(self.stops[-1] + gaps[-1] + self.L - 1)
-        self._matrices: dict[int | None, Array] = {}
+        self.padding = padding
 
-    def apply(self, D: Array, workers: Workers, k: int | None = None) -> Array:
-        """A∗D (T, K) for D (T, K); or with ``k``, for D (T, 1) that is component k alone.
-
-        In a buffer of the calling thread: valid until the next call.
-        """
+    def apply(self, H: Array, workers: Workers) -> Array:
+        """A∗H (T, K) for H (T, K)."""
         K, R, width = self.K, self.R, self.R + 2 * self.L - 2
-        matrix = self._matrix(k)
-        padded = self._padded(D, workers)
+        matrix = self._matrix()
+        padded = workers.buffer("padded", (self.padding.n_rows + R, K), H.dtype)
+        self.padding.padded(H, out=padded)
         n_windows = (len(padded) - width) // R + 1
-        flat = workers.buffer("correlation", (n_windows, R * K), D.dtype)
-        block = max(16, _BLOCK_BYTES // (width * D.shape[1] * D.itemsize))
+        flat = workers.buffer("correlation", (n_windows, R * K), H.dtype)
+        block = max(16, _BLOCK_BYTES // (width * K * H.itemsize))
 
         def product(first: int) -> None:
             last = min(first + block, n_windows)
@@ -85,37 +117,16 @@ class BlockToeplitz:
         heavy = n_windows * matrix.size > _WORTH_THREADS
         for _ in (workers.map if heavy else map)(product, range(0, n_windows, block)):
             pass
-        return self._unpadded(flat.reshape(n_windows * R, K))
+        # Row i of the result is that of padded row i + L − 1.
+        rows = flat.reshape(n_windows * R, K)
+        return self.padding.unpad(rows, np.empty_like(H), offset=1 - self.L)
 
-    def _padded(self, D: Array, workers: Workers) -> Array:
-        """The rows of D with L−1 zeros around each segment, and some more at the end."""
-        padded = workers.buffer("padded", (self.n_rows + self.R, D.shape[1]), D.dtype)
-        padded.fill(0)
-        for start, stop, shift in zip(self.starts, self.stops, self.shifts, strict=True):
-            padded[start + shift : stop + shift] = D[start:stop]
-        return padded
-
-    def _unpadded(self, rows: Array) -> Array:
-        """What belongs to the segments: row i of ``rows`` is that of padded row i + L − 1."""
-        offset = self.L - 1
-        if len(self.starts) == 1:
-            return rows[: self.stops[0]]
-        return np.concatenate(
-            [
-                rows[start + shift - offset : stop + shift - offset]
-                for start, stop, shift in zip(self.starts, self.stops, self.shifts, strict=True)
-            ]
-        )
-
-    def _matrix(self, k: int | None) -> Array:
+    def _matrix(self) -> Array:
         """The block of the Toeplitz matrix that maps R + 2L − 2 rows to R rows."""
-        if k not in self._matrices:
-            A = self.A if k is None else self.A[k : k + 1]
-            J, width, K = A.shape
-            # out[t, k] = Σ_s D[s, j] A[j, t−s, k]: against time, hence the reversal.
-            taps = A[:, ::-1].transpose(1, 0, 2)
-            matrix = np.zeros((self.R + width - 1, J, self.R, K), dtype=A.dtype)
-            for r in range(self.R):
-                matrix[r : r + width, :, r] = taps
-            self._matrices[k] = matrix.reshape(-1, self.R * K)
-        return self._matrices[k]
+        _, width, K = self.A.shape
+        # out[t, k] = Σ_s H[s, j] A[j, t−s, k]: against time, hence the reversal.
+        taps = self.A[:, ::-1].transpose(1, 0, 2)
+        matrix = np.zeros((self.R + width - 1, K, self.R, K), dtype=self.A.dtype)
+        for r in range(self.R):
+            matrix[r : r + width, :, r] = taps
+        return matrix.reshape(-1, self.R * K)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from motifold.kernels.pivoting import pivot_column
+from motifold.kernels.pivoting import pivot_column, scratch
 from motifold.solvers.anls import nonnegative_rows
 
 
@@ -31,7 +31,7 @@ def test_rows_match_scipy(seed, M, R):
 def test_columns_match_scipy(seed, M):
     design, targets, start = random_problem(seed, M, 1, rows=M + 5)
     x = start[0].copy()
-    assert pivot_column(design.T @ design, targets[0] @ design, x, np.empty((M, M)))
+    assert pivot_column(design.T @ design, targets[0] @ design, x, scratch(M))
     np.testing.assert_allclose(x, nnls(design, targets[0])[0], atol=1e-8)
 
 
@@ -66,7 +66,7 @@ def test_the_backup_rule_ends_cycles():
         G = factor.T @ factor + 1e-6 * np.eye(6)
         q = rng.standard_normal(6) * 10
         x = np.zeros(6)
-        assert pivot_column(G, q, x, np.empty((6, 6)))
+        assert pivot_column(G, q, x, scratch(6))
         dual = G @ x - q
         slack = 1e-7 * np.abs(q).max()
         assert x.min() >= 0

@@ -1,210 +1,189 @@
-"""Coordinate-descent sweeps (the paper's HALS) over the columns of W̃ and the entries of H."""
+"""Coordinate-descent sweeps (the paper's HALS) over columns of W̃ and over rows of H."""
 
 import numpy as np
 
 from motifold.kernels._jit import kernel
 
-
-@kernel
-def sweep_W(W, g, B, l1, l2):
-    """One sweep over W̃: for each k, for each lag, the best nonnegative entry (changes W, g).
-
-    W, g (N, L·K), with g = W̃B − P; B (L·K, L·K); l1, l2 (K,). Rows are independent, so the loop
-    over them is outermost. Returns the squared length of the move.
-    """
-    N, LK = W.shape
-    K = l1.shape[0]
-    moved = 0.0
-    for n in range(N):
-        row = g[n]
-        for k in range(K):
-            for p in range(k, LK, K):
-                old = W[n, p]
-                curvature = B[p, p] + l2[k]
-                new = old * 0
-                if curvature > 0:
-                    new = max(new, old - (row[p] + l1[k] + l2[k] * old) / curvature)
-                d = new - old
-                if d != 0:
-                    W[n, p] = new
-                    moved += d * d
-                    taps = B[p]
-                    for q in range(LK):
-                        row[q] += d * taps[q]
-    return moved
+# Entries of a row of H whose slopes are computed together, before the first of them moves.
+_TOGETHER = 32
 
 
 @kernel
-def sweep_W_together(W, g, B, l1, l2):
-    """The same as ``sweep_W`` for short rows: sixteen of them side by side (changes W, g).
+def sweep_columns(W, g, B, l1, l2):
+    """One sweep over a few columns of a factor whose rows are independent (changes W, g).
 
-    A row of a few entries does not fill a vector register; entry p of sixteen rows does.
+    W, g (N, M), with g the gradient of these columns; B (M, M), their part of the Gram; l1, l2
+    (M,). Each column in turn takes its best nonnegative values. Sixteen rows go side by side: a
+    row of a few entries does not fill a vector register, an entry of sixteen rows does. Returns
+    the squared length of the move.
     """
-    N, LK = W.shape
-    K = l1.shape[0]
+    N, M = W.shape
     moved = 0.0
-    w, slope = np.zeros((LK, 16), W.dtype), np.zeros((LK, 16), W.dtype)
+    w, slope = np.zeros((M, 16), W.dtype), np.zeros((M, 16), W.dtype)
     d = np.empty(16, W.dtype)
     zero = W.dtype.type(0)
     for start in range(0, N, 16):
         rows = min(16, N - start)
         for r in range(rows):
-            for p in range(LK):
+            for p in range(M):
                 w[p, r] = W[start + r, p]
                 slope[p, r] = g[start + r, p]
-        for k in range(K):
-            for p in range(k, LK, K):
-                curvature = B[p, p] + l2[k]
-                inverse = 1 / curvature if curvature > 0 else zero
-                keep = W.dtype.type(curvature > 0)
-                entry, gradient = w[p], slope[p]
+        for p in range(M):
+            curvature = B[p, p] + l2[p]
+            inverse = 1 / curvature if curvature > 0 else zero
+            keep = W.dtype.type(curvature > 0)
+            entry, gradient = w[p], slope[p]
+            for r in range(16):
+                old = entry[r]
+                new = max(zero, old - (gradient[r] + l1[p] + l2[p] * old) * inverse) * keep
+                d[r] = new - old
+                entry[r] = new
+            taps = B[p]
+            for q in range(M):
+                target, tap = slope[q], taps[q]
                 for r in range(16):
-                    old = entry[r]
-                    new = max(zero, old - (gradient[r] + l1[k] + l2[k] * old) * inverse) * keep
-                    d[r] = new - old
-                    entry[r] = new
-                taps = B[p]
-                for q in range(LK):
-                    target, tap = slope[q], taps[q]
-                    for r in range(16):
-                        target[r] += d[r] * tap
-                for r in range(rows):
-                    moved += d[r] * d[r]
+                    target[r] += d[r] * tap
+            for r in range(rows):
+                moved += d[r] * d[r]
         for r in range(rows):
-            for p in range(LK):
+            for p in range(M):
                 W[start + r, p] = w[p, r]
                 g[start + r, p] = slope[p, r]
     return moved
 
 
 @kernel
-def sweep_in_time(h, g, d, a, e, bounds, l1, l2):
-    """One sweep over the row of one component in H: for each t, its best entry (changes h, d).
+def cut_off_slope(flat, C, A, E, stop, shift, t, k):
+    """∇_H ½‖X − X̂‖² at entry (t, k), where the segment's end cuts motif k off.
 
-    h, g (T,): the row and its gradient before the sweep; d (T,): the moves, zero at first. a (L,)
-    and e (L, L): the overlap of the motif with itself, placed later, and in the tail; bounds
-    (S, 3) as in ``Problem.bounds``. Only moves made before t matter for entry t, so the gradient
-    is gathered from them: the last one from a register, which keeps the wait for memory out of
-    the chain from entry to entry. Returns the squared length of the move.
+    ``flat`` is H with L−1 rows of zeros around every segment, flattened; row t stands at
+    t + shift. Two motifs that are cut off overlap by E, all others by A.
     """
-    L = e.shape[0]
-    moved = 0.0
-    zero = a[0] * 0
-    against_time = a[::-1].copy()  # against_time[i] is the tap for the move L−1−i bins ago
-    for segment in range(bounds.shape[0]):
-        start, stop_active, stop = bounds[segment]
-        first = stop - L + 1  # the first start that the segment's end cuts off
-        curvature = a[0] + l2
-        inverse = 1 / curvature if curvature > 0 else zero
-        move = zero
-        latest = start - L  # where the last move was made
-        for t in range(start, min(first, stop_active)):
-            slope = g[t]
-            begin = max(start, t - L + 1)
-            if latest >= begin:
-                moves = d[begin : t - 1] if t > begin else d[:0]
-                taps = against_time[begin - t + L - 1 :]
-                for i in range(len(moves)):
-                    slope += moves[i] * taps[i]
-                if t > begin:
-                    slope += move * a[1]
-            old = h[t]
-            new = max(zero, old - (slope + l1 + l2 * old) * inverse)
-            if curvature <= 0:
-                new = zero
-            move = new - old
-            h[t] = new
-            d[t] = move
-            if move != 0:
-                latest = t
-                moved += move * move
-        for t in range(max(start, first), stop_active):
-            slope = g[t]
-            for s in range(max(start, t - L + 1), t):
-                slope += d[s] * (a[t - s] if s < first else e[s - stop + L, t - stop + L])
-            old = h[t]
-            curvature = e[t - stop + L, t - stop + L] + l2
-            new = zero
-            if curvature > 0:
-                new = max(zero, old - (slope + l1 + l2 * old) / curvature)
-            h[t] = new
-            d[t] = new - old
-            moved += d[t] * d[t]
+    L, K = E.shape[:2]
+    first = stop - L + 1  # the first start that is cut off
+    begin, end = (t + shift - L + 1) * K, (first + shift) * K
+    total = -C[t, k]
+    taps = A[k].reshape((2 * L - 1) * K)
+    for i in range(end - begin):
+        total += flat[begin + i] * taps[i]
+    for s in range(first, stop):
+        for j in range(K):
+            total += flat[(s + shift) * K + j] * E[t - stop + L, k, s - stop + L, j]
+    return total
+
+
+@kernel
+def sweep_in_time(rows, C, A, E, layout, k, l1, l2, t0, t1):
+    """One sweep over H[t0:t1, k]: for each t, the best entry (changes rows).
+
+    rows : H with L−1 rows of zeros around every segment
+    layout : (S, 4), start, end of the free activations, end and shift of every segment
+    The slope at an entry is gathered from H: one dot product of K(2L−1) consecutive numbers. Four
+    are taken together, from what H is before the first of the four moves, so that they do not wait
+    for each other; what their own moves change is added from registers. Returns the squared
+    length of the move.
+    """
+    K = rows.shape[1]
+    L = E.shape[0]
+    flat = rows.reshape(rows.size)
+    n = (2 * L - 1) * K
+    taps = A[k].reshape(n)
+    zero, moved = C.dtype.type(0), 0.0
+    a0, a1, a2, a3 = A[k, L - 1, k], zero, zero, zero  # the motif with itself, 0…3 bins later
+    if L > 1:
+        a1 = A[k, L, k]
+    if L > 2:
+        a2 = A[k, L + 1, k]
+    if L > 3:
+        a3 = A[k, L + 2, k]
+    inverse = 1 / (a0 + l2) if a0 + l2 > 0 else zero
+    keep = C.dtype.type(a0 + l2 > 0)
+    for segment in range(layout.shape[0]):
+        start, stop_active, stop, shift = layout[segment]
+        begin, end = max(t0, start), min(t1, stop_active)
+        uncut = min(end, stop - L + 1)
+        fours = begin + max(0, uncut - begin) // 4 * 4
+        for t in range(begin, fours, 4):
+            p = (t + shift - L + 1) * K
+            w0, w1 = flat[p : p + n], flat[p + K : p + K + n]
+            w2, w3 = flat[p + 2 * K : p + 2 * K + n], flat[p + 3 * K : p + 3 * K + n]
+            s0, s1, s2, s3 = l1 - C[t, k], l1 - C[t + 1, k], l1 - C[t + 2, k], l1 - C[t + 3, k]
+            for i in range(n):
+                tap = taps[i]
+                s0 += w0[i] * tap
+                s1 += w1[i] * tap
+                s2 += w2[i] * tap
+                s3 += w3[i] * tap
+            p = (t + shift) * K + k
+            h0, h1, h2, h3 = flat[p], flat[p + K], flat[p + 2 * K], flat[p + 3 * K]
+            d0 = max(zero, h0 - (s0 + l2 * h0) * inverse) * keep - h0
+            d1 = max(zero, h1 - (s1 + l2 * h1 + d0 * a1) * inverse) * keep - h1
+            d2 = max(zero, h2 - (s2 + l2 * h2 + d0 * a2 + d1 * a1) * inverse) * keep - h2
+            s3 += d0 * a3 + d1 * a2 + d2 * a1
+            d3 = max(zero, h3 - (s3 + l2 * h3) * inverse) * keep - h3
+            flat[p], flat[p + K] = max(zero, h0 + d0), max(zero, h1 + d1)
+            flat[p + 2 * K], flat[p + 3 * K] = max(zero, h2 + d2), max(zero, h3 + d3)
+            moved += d0 * d0 + d1 * d1 + d2 * d2 + d3 * d3
+        for t in range(fours, end):
+            moved += update_entry(flat, C, A, E, stop, shift, t, k, l1, l2)
     return moved
 
 
 @kernel
-def sweep_in_blocks(h, g, d, a, e, bounds, l1, l2):
-    """The same with every L-th entry of the row in turn (changes h, g, d).
-
-    These do not interact, so the result is that of updating them at once. Moves made before are
-    on both sides in time: each is pushed into the gradient g when it is made.
-    """
-    L = e.shape[0]
-    moved = 0.0
-    zero = a[0] * 0
-    both_sides = np.concatenate((a[::-1], a[1:]))
+def sweep_in_blocks(rows, C, A, E, layout, k, l1, l2, t0, t1):
+    """The same with every L-th entry in turn, which do not interact: all of them at once."""
+    K = rows.shape[1]
+    L = E.shape[0]
+    flat = rows.reshape(rows.size)
+    n = (2 * L - 1) * K
+    taps = A[k].reshape(n)
+    zero, moved = C.dtype.type(0), 0.0
+    curvature = A[k, L - 1, k] + l2
+    inverse = 1 / curvature if curvature > 0 else zero
+    keep = C.dtype.type(curvature > 0)
     for offset in range(L):
-        for segment in range(bounds.shape[0]):
-            start, stop_active, stop = bounds[segment]
-            first = stop - L + 1
-            for t in range(start + offset, stop_active, L):
-                curvature = l2 + (a[0] if t < first else e[t - stop + L, t - stop + L])
-                old = h[t]
-                new = zero
-                if curvature > 0:
-                    new = max(zero, old - (g[t] + l1 + l2 * old) / curvature)
-                move = new - old
-                if move != 0:
-                    h[t] = new
-                    d[t] += move
-                    moved += move * move
-                    begin = max(start, t - L + 1)
-                    end = min(stop, t + L) if t < first else max(begin, first)
-                    target = g[begin:end]
-                    taps = both_sides[begin - t + L - 1 :]
-                    for i in range(end - begin):
-                        target[i] += move * taps[i]
-                    if t >= first:
-                        for r in range(max(begin, first), stop):
-                            g[r] += move * e[t - stop + L, r - stop + L]
+        for segment in range(layout.shape[0]):
+            start, stop_active, stop, shift = layout[segment]
+            begin, end = max(t0, start), min(t1, stop_active)
+            uncut = min(end, stop - L + 1)
+            for t in range(begin + offset, uncut, L):
+                p = (t + shift - L + 1) * K
+                window = flat[p : p + n]
+                slope = l1 - C[t, k]
+                for i in range(n):
+                    slope += window[i] * taps[i]
+                p = (t + shift) * K + k
+                old = flat[p]
+                new = max(zero, old - (slope + l2 * old) * inverse) * keep
+                flat[p] = new
+                moved += (new - old) ** 2
+            past = max(0, uncut - begin)  # where the grid of every L-th entry goes on
+            for t in range(begin + past + (offset - past) % L, end, L):
+                moved += update_entry(flat, C, A, E, stop, shift, t, k, l1, l2)
     return moved
 
 
 @kernel
-def update_entry(H, g, A, E, start, stop, t, k, l1, l2):
-    """Minimise over the entry H[t, k] (changes H, g); returns the squared move."""
-    L = E.shape[0]
-    left = stop - t
-    curvature = l2 + (A[k, L - 1, k] if left >= L else E[L - left, k, L - left, k])
-    old = H[t, k]
-    new = old * 0
-    if curvature > 0:
-        new = max(new, old - (g[t, k] + l1 + l2 * old) / curvature)
-    d = new - old
-    if d != 0:
-        H[t, k] = new
-        add_motif(g, A, E, start, stop, t, k, d)
-    return d * d
+def update_entry(flat, C, A, E, stop, shift, t, k, l1, l2):
+    """Minimise over the entry H[t, k] (changes flat); returns the squared move.
 
-
-@kernel
-def add_motif(g, A, E, start, stop, t, k, d):
-    """Account for H[t, k] += d in the gradient g of its segment (changes g).
-
-    Away from the end this is one contiguous axpy of up to K(2L−1) numbers.
+    For the few entries that the fast loops leave out: at the end of a segment or of a tile.
     """
-    K = g.shape[1]
-    L = E.shape[0]
-    first = stop - L + 1  # the first start that the segment's end cuts off
-    begin = max(start, t - L + 1)
-    end = min(stop, t + L) if t < first else max(begin, first)
-    n = (end - begin) * K
-    target = g.reshape(g.size)[begin * K : begin * K + n]
-    taps = A[k].reshape((2 * L - 1) * K)[(begin - t + L - 1) * K :]
-    for i in range(n):
-        target[i] += d * taps[i]
-    if t >= first:
-        for s in range(max(begin, first), stop):
+    L, K = E.shape[:2]
+    left = stop - t
+    if left >= L:
+        slope, curvature = -C[t, k], l2 + A[k, L - 1, k]
+        begin = (t + shift - L + 1) * K
+        for s in range(2 * L - 1):
             for j in range(K):
-                g[s, j] += d * E[t - stop + L, k, s - stop + L, j]
+                slope += flat[begin + s * K + j] * A[k, s, j]
+    else:
+        slope = cut_off_slope(flat, C, A, E, stop, shift, t, k)
+        curvature = l2 + E[L - left, k, L - left, k]
+    position = (t + shift) * K + k
+    old = flat[position]
+    new = C.dtype.type(0)
+    if curvature > 0:
+        new = max(new, old - (slope + l1 + l2 * old) / curvature)
+    flat[position] = new
+    return (new - old) ** 2

@@ -3,20 +3,27 @@
 import numpy as np
 
 from motifold.kernels._jit import kernel
-from motifold.kernels.hals import add_motif, update_entry
+from motifold.kernels.hals import cut_off_slope, update_entry
 
 # A dual variable counts as negative below −_TOLERANCE, in units where the Gram's diagonal is 1.
 _TOLERANCE = 1e-12
 
 
 @kernel
-def _solve_passive(G, q, passive, x, R):
+def scratch(K):
+    """Memory for ``pivot_column``: allocating it for every column would cost more than solving."""
+    return np.empty((K, K)), np.empty(K), np.empty(K, np.int64), np.empty((2, K), np.bool_)
+
+
+@kernel
+def _solve_passive(G, q, x, memory):
     """X = argmin ½x'Gx − q'x over the passive variables, by Cholesky in the corner of R.
 
-    Returns False if the passive Gram is not positive definite (changes x, R).
+    Returns False if the passive Gram is not positive definite (changes x, memory).
     """
+    R, z, index, flags = memory
+    passive = flags[0]
     K = q.shape[0]
-    index = np.empty(K, dtype=np.int64)
     m = 0
     for i in range(K):
         x[i] = 0.0
@@ -34,7 +41,6 @@ def _solve_passive(G, q, passive, x, R):
                 R[a, a] = np.sqrt(total)
             else:
                 R[a, b] = total / R[b, b]
-    z = np.empty(m)
     for a in range(m):
         total = q[index[a]]
         for c in range(a):
@@ -50,26 +56,27 @@ def _solve_passive(G, q, passive, x, R):
 
 
 @kernel
-def pivot_column(G, q, x, R):
-    """Solve min ½x'Gx − q'x, x ≥ 0, warm-started from the support of x (changes x, R).
+def pivot_column(G, q, x, memory):
+    """Solve min ½x'Gx − q'x, x ≥ 0, warm-started from the support of x (changes x, memory).
 
-    G (K, K) float64 symmetric, q, x (K,). Exchanges all infeasible variables at once while their
-    number falls, else the last one only (the backup rule, which cannot cycle). Returns False,
-    with x undefined, if a passive Gram is singular or the limit of exchanges is reached.
+    G (K, K) float64 symmetric, q, x (K,), memory from ``scratch``. Exchanges all infeasible
+    variables at once while their number falls, else the last one only (the backup rule, which
+    cannot cycle). Returns False, with x undefined, if a passive Gram is singular or the limit of
+    exchanges is reached.
     """
     K = q.shape[0]
-    passive = np.empty(K, dtype=np.bool_)
+    passive, wrong = memory[3]
     for i in range(K):
         passive[i] = x[i] > 0 and G[i, i] > 0
     fewest = K + 1
     chances = 3
     for _ in range(10 * K + 50):
-        if not _solve_passive(G, q, passive, x, R):
+        if not _solve_passive(G, q, x, memory):
             return False
         infeasible = 0
         last = -1
-        wrong = np.zeros(K, dtype=np.bool_)
         for i in range(K):
+            wrong[i] = False
             if passive[i]:
                 wrong[i] = x[i] < 0
             elif G[i, i] > 0:
@@ -99,45 +106,57 @@ def pivot_column(G, q, x, R):
 
 
 @kernel
-def pass_H(H, g, A, E, bounds, l1, l2):
-    """One pass over the columns of H, each solved exactly with the others fixed (changes H, g).
+def pass_H(rows, C, A, E, layout, l1, l2):
+    """One pass over the columns of H, each solved exactly with the others fixed (changes rows).
 
-    Arguments as in ``hals.sweep_H``. Where pivoting fails (a singular Gram), or rounding made it
-    worse than it was, the column is updated entry by entry instead, which never raises the
-    objective. Returns the squared length of the move.
+    Arguments as in ``hals.sweep_in_time``; l1, l2 (K,). Where pivoting fails (a singular Gram), or
+    rounding made it worse than it was, the column is updated entry by entry instead, which never
+    raises the objective. Returns the squared length of the move.
     """
-    K = H.shape[1]
+    K = rows.shape[1]
     L = E.shape[0]
+    n = (2 * L - 1) * K
+    flat = rows.reshape(rows.size)
     G = np.empty((K, K))
-    R = np.empty((K, K))
+    memory = scratch(K)
     q = np.empty(K)
     x = np.empty(K)
     moved = 0.0
-    for s in range(bounds.shape[0]):
-        start, stop_active, stop = bounds[s]
+    for s in range(layout.shape[0]):
+        start, stop_active, stop, shift = layout[s]
         for t in range(start, stop_active):
             left = stop - t
+            column = rows[t + shift]
             if left < L or t == start:
                 for i in range(K):
                     for j in range(K):
                         G[i, j] = A[i, L - 1, j] if left >= L else E[L - left, i, L - left, j]
                     G[i, i] += l2[i]
+            if left >= L:
+                begin = (t + shift - L + 1) * K
+                window = flat[begin : begin + n]
+                for i in range(K):
+                    slope = -C[t, i]
+                    taps = A[i].reshape(n)
+                    for r in range(n):
+                        slope += window[r] * taps[r]
+                    q[i] = -slope
+            else:
+                for i in range(K):
+                    q[i] = -cut_off_slope(flat, C, A, E, stop, shift, t, i)
             for i in range(K):
-                # q = G h − (g + l1 + l2 h), and G holds l2 already
-                q[i] = -np.float64(g[t, i]) - l1[i] - l2[i] * H[t, i]
+                # q = G h − (slope + l1 + l2 h), and G holds l2 already
+                q[i] -= l1[i] + l2[i] * column[i]
                 for j in range(K):
-                    q[i] += G[i, j] * H[t, j]
-                x[i] = H[t, i]
-            solved = pivot_column(G, q, x, R) and _quadratic_falls(G, q, x, H[t])
+                    q[i] += G[i, j] * column[j]
+                x[i] = column[i]
+            solved = pivot_column(G, q, x, memory) and _quadratic_falls(G, q, x, column)
             for k in range(K):
                 if solved:
-                    d = H.dtype.type(x[k]) - H[t, k]
-                    if d != 0:
-                        H[t, k] += d
-                        add_motif(g, A, E, start, stop, t, k, d)
-                        moved += d * d
+                    moved += (x[k] - column[k]) ** 2
+                    column[k] = x[k]
                 else:
-                    moved += update_entry(H, g, A, E, start, stop, t, k, l1[k], l2[k])
+                    moved += update_entry(flat, C, A, E, stop, shift, t, k, l1[k], l2[k])
     return moved
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from motifold.kernels.hals import sweep_W
+from motifold.kernels.hals import sweep_columns
 from motifold.kernels.pivoting import pass_H
 from motifold.problem import Array, Penalties
 from motifold.solvers.base import Inner, SolverOptions
@@ -54,27 +54,25 @@ class ANLS(SolverOptions):
         if np.any(rose):
             new[rose] = old[rose]
             rows = np.ascontiguousarray(new[rose])
-            free = np.zeros(K)
-            sweep_W(rows, rows @ G - Q[rose], G, free, free)
+            free = np.zeros(L * K)
+            sweep_columns(rows, rows @ G - Q[rose], G, free, free)
             new[rose] = rows
         old[...] = new
 
     def update_H(
         self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
-    ) -> Array:
+    ) -> None:
         """Columns of H in the order of time, each by nonnegative least squares."""
-        passes, shrink = max(self._passes(), inner.max_sweeps), inner.shrink
+        passes = Inner(max(self._passes(), inner.max_sweeps), inner.shrink)
         if self.h_passes == "exact":
-            shrink = 1e-12
-        gradient = statistics.gradient(H)
-        A, E, bounds = statistics.A, statistics.E, statistics.bounds
-        first = 0.0
-        for _ in range(passes):
-            moved = pass_H(H, gradient, A, E, bounds, penalties.l1_H, penalties.l2_H)
-            first = first or moved
-            if passes != self.h_passes and moved <= shrink**2 * first:
-                break
-        return gradient
+            passes = Inner(_MAX_EXACT_PASSES, shrink=1e-12)
+        elif inner.max_sweeps <= passes.max_sweeps:
+            passes = Inner(passes.max_sweeps, shrink=0.0)  # as many as were asked for
+        C, A, E, padding = statistics.C, statistics.A, statistics.E, statistics.padding
+        rows = padding.padded(H)
+        l1, l2 = penalties.l1_H, penalties.l2_H
+        passes.repeat(lambda: float(pass_H(rows, C, A, E, padding.layout, l1, l2)))
+        padding.unpad(rows, H)
 
     def _passes(self) -> int:
         if self.h_passes == "exact":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,9 +22,14 @@ class Inner:
     max_sweeps: int = 1
     shrink: float = 0.1
 
-    def enough(self, sweep: int, moved: float, first: float) -> bool:
-        """Whether to stop after sweep number ``sweep`` (from 1), given squared moves."""
-        return sweep >= self.max_sweeps or moved <= self.shrink**2 * first
+    def repeat(self, sweep: Callable[[], float]) -> None:
+        """Call ``sweep``, which returns the squared length of its move, as often as it pays."""
+        first = 0.0
+        for _ in range(self.max_sweeps):
+            moved = sweep()
+            first = first or moved
+            if moved <= self.shrink**2 * first:
+                return
 
 
 @runtime_checkable
@@ -41,11 +47,10 @@ class Solver(Protocol):
 
     def update_H(
         self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
-    ) -> Array | None:
+    ) -> None:
         """Change H (T, K) in place so that the objective does not rise, W being fixed.
 
-        Entries outside ``statistics.bounds[:, :2]`` stay zero. May return the gradient
-        A∗H − C at the new H (without penalties), which saves the loop its computation.
+        Entries outside ``statistics.bounds[:, :2]`` stay zero.
         """
 
 

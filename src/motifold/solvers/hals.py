@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 
-from motifold.kernels.hals import sweep_in_blocks, sweep_in_time, sweep_W, sweep_W_together
+from motifold.kernels.hals import sweep_columns, sweep_in_blocks, sweep_in_time
 from motifold.parallel import Workers
 from motifold.problem import Array, Penalties
 from motifold.solvers.base import Inner, SolverOptions
 from motifold.statistics import HStatistics, WStatistics
 
-# Entries of a factor with independent rows that one thread sweeps at a time.
-_ENTRIES = 2**15
-# Rows up to this length are swept sixteen at a time.
-_SHORT = 48
+# Entries of a factor with independent rows that one thread sweeps at a time, and columns between
+# two updates of the gradient by a matrix product.
+_ENTRIES, _COLUMNS = 2**13, 12
+# Time bins of a tile: so many tiles where they are not too short or too long for a task.
+_TILES, _SHORTEST, _LONGEST = 16, 1024, 8192
 
 
 class HALS(SolverOptions):
@@ -42,82 +42,65 @@ class HALS(SolverOptions):
         self, W: Array, statistics: WStatistics, penalties: Penalties, inner: Inner
     ) -> None:
         """For each k, for each lag: w_p ← max(0, w_p − g_p / B_pp)."""
-        flat = W.reshape(statistics.P.shape)
-        gradient = statistics.gradient(flat)
-        weights = penalties.l1_W, penalties.l2_W
-        _sweep_rows(flat, gradient, statistics.B, weights, inner, statistics.workers)
+        N, L, K = W.shape
+        # In the order of the sweep: component by component.
+        by_component = np.arange(L * K).reshape(L, K).T.ravel()
+        rows = np.ascontiguousarray(W.transpose(0, 2, 1)).reshape(N, L * K)
+        P = np.ascontiguousarray(statistics.P[:, by_component])
+        B = np.ascontiguousarray(statistics.B[np.ix_(by_component, by_component)])
+        l1, l2 = (
+            np.repeat(weight, L).astype(W.dtype) for weight in (penalties.l1_W, penalties.l2_W)
+        )
+        _sweep_rows(rows, P, B, l1, l2, inner, statistics.workers)
+        W[...] = rows.reshape(N, K, L).transpose(0, 2, 1)
 
     def update_H(
         self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
-    ) -> Array:
+    ) -> None:
         """For each k, for each t: h ← max(0, h − g / A_kk)."""
         if self.order not in ("entries", "blocks"):
             raise ValueError(f"HALS: order must be 'entries' or 'blocks', not {self.order!r}.")
-        gradient = statistics.gradient(H)
-        if statistics.E.shape[0] == 1:  # no lags: the rows of H are as independent as those of W
-            gram = np.ascontiguousarray(statistics.A[:, 0])
-            weights = penalties.l1_H, penalties.l2_H
-            _sweep_rows(H, gradient, gram, weights, inner, statistics.workers)
-            return gradient
-        sweep_row = sweep_in_time if self.order == "entries" else sweep_in_blocks
         l1, l2 = (weight.astype(H.dtype) for weight in (penalties.l1_H, penalties.l2_H))
-        first = 0.0
-        for sweep in range(1, inner.max_sweeps + 1):
-            moved = 0.0
-            for k in range(H.shape[1]):
-                moved += _sweep_component(sweep_row, H, gradient, statistics, k, l1[k], l2[k])
-            first = first or moved
-            if inner.enough(sweep, moved, first):
-                break
-        return gradient
+        C, A, E = statistics.C, statistics.A, statistics.E
+        L = len(E)
+        workers, layout = statistics.workers, statistics.padding.layout
+        if L == 1:  # no lags: the rows of H are as independent as those of W
+            _sweep_rows(H, C, np.ascontiguousarray(A[:, 0]), l1, l2, inner, workers)
+            return
+        T, K = H.shape
+        sweep_row, tile = sweep_in_blocks, T
+        if self.order == "entries":
+            sweep_row = sweep_in_time
+            tile = max(2 * L - 2, min(max(T // _TILES, _SHORTEST), _LONGEST))
+        rows = statistics.padding.padded(H)
+
+        def sweep_tile(k: int, i: int) -> float:
+            t0, t1 = i * tile, (i + 1) * tile
+            return float(sweep_row(rows, C, A, E, layout, k, l1[k], l2[k], t0, t1))
+
+        inner.repeat(lambda: workers.wavefront(sweep_tile, K, -(-T // tile)))
+        statistics.padding.unpad(rows, H)
 
 
 def _sweep_rows(
-    F: Array,
-    gradient: Array,
-    gram: Array,
-    weights: tuple[Array, Array],
-    inner: Inner,
-    workers: Workers,
+    F: Array, right: Array, gram: Array, l1: Array, l2: Array, inner: Inner, workers: Workers
 ) -> None:
-    """Sweep a factor whose rows are independent, given its Gram (changes F, gradient)."""
-    l1, l2 = (weight.astype(F.dtype) for weight in weights)
-    step = max(1, _ENTRIES // F.shape[1])
-    chunks = [slice(n, n + step) for n in range(0, len(F), step)]
-    kernel = sweep_W_together if F.shape[1] <= _SHORT else sweep_W
+    """Sweep a factor whose rows are independent: min ½f'Gf − r'f for each (changes F).
 
-    def sweep_chunk(rows: slice) -> float:
-        return kernel(F[rows], gradient[rows], gram, l1, l2)
-
-    first = 0.0
-    for sweep in range(1, inner.max_sweeps + 1):
-        moved = sum(workers.map(sweep_chunk, chunks))
-        first = first or moved
-        if inner.enough(sweep, moved, first):
-            break
-
-
-def _sweep_component(
-    sweep_row: Callable[..., float],
-    H: Array,
-    gradient: Array,
-    statistics: HStatistics,
-    k: int,
-    l1: np.floating,
-    l2: np.floating,
-) -> float:
-    """One sweep over row k of H (changes H, gradient); returns the squared length of the move.
-
-    While row k is swept only its own gradient is needed. What its moves mean for the other rows is
-    added afterwards, for all times at once.
+    F, right (rows, M), gram (M, M), l1, l2 (M,). A few columns at a time: their gradient comes
+    from one matrix product, and only what happens among them from the kernel.
     """
-    h, g = H[:, k].copy(), gradient[:, k].copy()
-    moves = np.zeros_like(h)
-    L = statistics.E.shape[0]
-    a = np.ascontiguousarray(statistics.A[k, L - 1 :, k])
-    e = np.ascontiguousarray(statistics.E[:, k, :, k])
-    moved = sweep_row(h, g, moves, a, e, statistics.bounds, l1, l2)
-    if moved > 0:
-        H[:, k] = h
-        statistics.add_correlation(gradient, moves, k)
-    return float(moved)
+    step = max(16, _ENTRIES // F.shape[1])
+
+    def sweep_chunk(first: int) -> float:
+        rows = slice(first, first + step)
+        moved = 0.0
+        for p in range(0, F.shape[1], _COLUMNS):
+            columns = slice(p, p + _COLUMNS)
+            gradient = F[rows] @ gram[:, columns]
+            gradient -= right[rows, columns]
+            block = gram[columns, columns]
+            moved += sweep_columns(F[rows, columns], gradient, block, l1[columns], l2[columns])
+        return moved
+
+    inner.repeat(lambda: sum(workers.map(sweep_chunk, range(0, len(F), step))))

@@ -54,13 +54,13 @@ class MU(SolverOptions):
 
 def _scale_entries(F, numerator, denominator, l1, l2, inner) -> None:  # type: ignore[no-untyped-def]
     """Repeat F ← F ∘ numerator / (denominator() + l1 + l2·F) in place, as ``inner`` says."""
-    first = 0.0
-    for sweep in range(1, inner.max_sweeps + 1):
+
+    def sweep() -> float:
         below = denominator() + (l1 + l2 * F).astype(F.dtype, copy=False)
         np.maximum(below, _SMALLEST, out=below)
         new = F * (numerator / below)
         moved = float(np.sum((new - F) ** 2, dtype=np.float64))
         F[...] = new
-        first = first or moved
-        if inner.enough(sweep, moved, first):
-            return
+        return moved
+
+    inner.repeat(sweep)
