@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from functools import cache
 from types import TracebackType
@@ -15,6 +15,14 @@ import numpy as np
 import numpy.typing as npt
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+from motifold.kernels.spin import spin_while
+
+# Fewer tiles than these are done sooner by one thread.
+_TILES_WORTH_THREADS = 8
+
+# How often an idle thread looks out for work before it sleeps: about a millisecond.
+_LOOKS = 3_000_000
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -35,7 +43,7 @@ class Workers:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = effective_n_jobs(-1 if n_jobs is None else n_jobs)
-        self._pool: ThreadPoolExecutor | None = None
+        self._gang: _Gang | None = None
         self._limits: AbstractContextManager | None = None
         self._local = threading.local()
 
@@ -43,7 +51,7 @@ class Workers:
         self._limits = _controller().limit(limits=1, user_api="blas")
         self._limits.__enter__()
         if self.n_threads > 1:
-            self._pool = ThreadPoolExecutor(self.n_threads, thread_name_prefix="motifold")
+            self._gang = _Gang(self.n_threads - 1)
         return self
 
     def __exit__(
@@ -52,29 +60,28 @@ class Workers:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-            self._pool = None
+        if self._gang is not None:
+            self._gang.dismiss()
+            self._gang = None
         if self._limits is not None:
             self._limits.__exit__(kind, error, trace)
             self._limits = None
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Yield function(item) in the order of the items, a few of them at work at a time."""
-        if self._pool is None:
+        """Yield function(item) in the order of the items; with threads, all are done first."""
+        if self._gang is None:
             yield from map(function, items)
             return
-        waiting: deque[Future[Result]] = deque()
-        try:
-            for item in items:
-                waiting.append(self._pool.submit(function, item))
-                if len(waiting) > self.n_threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        items = list(items)
+        results: list[Result | None] = [None] * len(items)
+        places = iter(range(len(items)))  # threads take the next one from it, whoever is free
+
+        def work() -> None:
+            for place in places:
+                results[place] = function(items[place])
+
+        self._gang.run(work, abandon=lambda: deque(places, maxlen=0))
+        yield from results  # type: ignore[misc]
 
     def wavefront(self, task: Callable[[int, int], float], n_rows: int, n_tiles: int) -> float:
         """The sum of task(row, tile) over rows of tiles, in an order as good as row by row.
@@ -83,27 +90,18 @@ class Workers:
         enough where a task reads and changes nothing beyond the neighbouring tiles. Tasks at work
         at the same time are then at least two tiles apart.
         """
-        if self._pool is None or n_tiles < 3:
+        if self._gang is None or n_tiles < _TILES_WORTH_THREADS:
             return sum(task(row, i) for row in range(n_rows) for i in range(n_tiles))
         results = [[0.0] * n_tiles for _ in range(n_rows)]
         front = _Front(n_rows, n_tiles)
 
         def work() -> None:
             while (place := front.take()) is not None:
-                try:
-                    results[place[0]][place[1]] = task(*place)
-                except BaseException:
-                    front.abandon()
-                    raise
-                front.finish(*place)
+                row, tile = place
+                results[row][tile] = task(row, tile)
+                front.finished[row] = tile + 1
 
-        futures = [self._pool.submit(work) for _ in range(min(self.n_threads, n_rows))]
-        try:
-            for future in futures:
-                future.result()
-        finally:
-            front.abandon()
-            wait(futures)
+        self._gang.run(work, front.abandon)
         return sum(map(sum, results))
 
     def buffer(
@@ -121,6 +119,72 @@ class Workers:
         return held[:size].view(dtype).reshape(shape)
 
 
+class _Gang:
+    """Threads that do the same job as the calling one, at the same time.
+
+    Between two jobs they look out for the next for a while before they go to sleep: waking a thread
+    takes longer than many a job, since an idle core goes to sleep too.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._called = np.zeros(1, dtype=np.int64)  # number of jobs so far
+        self._done = np.zeros((size, 1), dtype=np.int64)  # the last one that each has finished
+        self._awake = threading.Condition()
+        self._job: Callable[[], None] | None = None
+        self._errors: list[BaseException] = []
+        spin_while(self._called, 1, 1)  # compiles
+        for number in range(size):
+            name = f"motifold-{number}"
+            threading.Thread(target=self._live, args=(number,), name=name, daemon=True).start()
+
+    def run(self, work: Callable[[], None], abandon: Callable[[], object]) -> None:
+        """Run ``work`` in all threads and in this one; if one fails, ``abandon`` ends the rest."""
+
+        def guarded() -> None:
+            try:
+                work()
+            except BaseException:
+                abandon()
+                raise
+
+        self._call(guarded)
+        try:
+            guarded()
+        finally:
+            while not all(spin_while(done, self._called[0] - 1, _LOOKS) for done in self._done):
+                pass
+        if self._errors:
+            errors, self._errors = self._errors, []
+            raise errors[0]
+
+    def dismiss(self) -> None:
+        """End the threads."""
+        self._call(None)
+
+    def _call(self, job: Callable[[], None] | None) -> None:
+        self._job = job
+        with self._awake:
+            self._called[0] += 1
+            self._awake.notify_all()
+
+    def _live(self, number: int) -> None:
+        seen = 0
+        while True:
+            if not spin_while(self._called, seen, _LOOKS):
+                with self._awake:
+                    while self._called[0] == seen:
+                        self._awake.wait()
+            seen, job = int(self._called[0]), self._job
+            if job is None:
+                return
+            try:
+                job()
+            except BaseException as error:
+                self._errors.append(error)
+            del job
+            self._done[number] = seen
+
+
 class _Front:
     """Which tasks of a wavefront are ready: the deepest row first, while its tiles are in cache."""
 
@@ -128,31 +192,29 @@ class _Front:
         self.n_tiles = n_tiles
         self.started = [0] * n_rows
         self.finished = [0] * n_rows
-        self.abandoned = False
-        self.changed = threading.Condition()
+        self._lock = threading.Lock()
 
     def take(self) -> tuple[int, int] | None:
         """A task that is ready, waiting for one if need be; None when all have been taken."""
-        with self.changed:
-            while not self.abandoned and self.started[-1] < self.n_tiles:
-                for row in reversed(range(len(self.started))):
-                    tile = self.started[row]
-                    ahead = min(tile + 2, self.n_tiles)
-                    free = tile < self.n_tiles and tile == self.finished[row]
-                    if free and (row == 0 or self.finished[row - 1] >= ahead):
-                        self.started[row] += 1
-                        return row, tile
-                self.changed.wait()
-            return None
+        while self.started[-1] < self.n_tiles:
+            with self._lock:
+                place = self._ready()
+            if place is not None:
+                return place
+            time.sleep(0)  # a task is shorter than it takes to wake a thread that sleeps
+        return None
 
-    def finish(self, row: int, tile: int) -> None:
-        """The task is done: others may have become ready."""
-        with self.changed:
-            self.finished[row] = tile + 1
-            self.changed.notify_all()
+    def _ready(self) -> tuple[int, int] | None:
+        for row in reversed(range(len(self.started))):
+            tile = self.started[row]
+            ahead = min(tile + 2, self.n_tiles)
+            free = tile < self.n_tiles and tile == self.finished[row]
+            if free and (row == 0 or self.finished[row - 1] >= ahead):
+                self.started[row] += 1
+                return row, tile
+        return None
 
     def abandon(self) -> None:
         """Nobody starts anything any more."""
-        with self.changed:
-            self.abandoned = True
-            self.changed.notify_all()
+        with self._lock:
+            self.started = [self.n_tiles] * len(self.started)

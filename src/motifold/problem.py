@@ -15,9 +15,9 @@ Boundary = Literal["zero", "valid"]
 
 # Bytes of one time block of X, of H̃ and of X̂: a few of them fit a core's second-level cache.
 _BLOCK_BYTES = 2**21
-# Rows of a block: not fewer, for the matrix product's sake; and a segment gives several blocks
-# where it can, for the threads' sake.
-_LEAST_ROWS, _BLOCKS_OF_A_SEGMENT = 128, 8
+# Rows of a block: not fewer, for the matrix product's sake; and the data gives several blocks
+# where they are not too short, for the threads' sake.
+_LEAST_ROWS, _SHORT, _BLOCKS = 128, 512, 16
 # Sums over blocks are taken in groups, each in one thread and in the data's precision: at least
 # so many groups, and at most so many blocks in one.
 _GROUPS, _BLOCKS_OF_A_GROUP = 16, 16
@@ -176,9 +176,9 @@ class Problem:
         """
         widest = max(self.N, self.L * self.K)
         fitting = _BLOCK_BYTES // (widest * self.dtype.itemsize)
+        rows = max(_LEAST_ROWS, min(fitting, max(_SHORT, -(-self.T // _BLOCKS))))
         for segment in self.segments:
             length = segment.stop - segment.start
-            rows = max(_LEAST_ROWS, min(fitting, -(-length // _BLOCKS_OF_A_SEGMENT)))
             for a in range(0, length, rows):
                 yield segment, a, min(a + rows, length)
 

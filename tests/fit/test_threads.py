@@ -13,7 +13,7 @@ from motifold.datasets import make_sequences
 from motifold.parallel import Workers
 
 
-@pytest.mark.parametrize(("n_rows", "n_tiles"), [(1, 5), (4, 3), (5, 9)])
+@pytest.mark.parametrize(("n_rows", "n_tiles"), [(1, 9), (4, 3), (5, 12)])
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 def test_a_wavefront_waits_for_its_neighbours(n_rows, n_tiles, n_threads):
     finished: set[tuple[int, int]] = set()
@@ -43,16 +43,16 @@ def test_a_wavefront_ends_when_a_task_fails():
         return 0.0
 
     with Workers(2) as workers, pytest.raises(RuntimeError, match="no more"):
-        workers.wavefront(task, 3, 6)
+        workers.wavefront(task, 3, 10)
 
 
 @pytest.mark.parametrize("solver", ["hals", HALS(order="blocks"), "anls", "mu"], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_results_do_not_depend_on_the_number_of_threads(solver, dtype):
-    X = make_sequences(5000, 12, 3, 7, random_state=0).X.astype(dtype)
+    X = make_sequences(17000, 12, 3, 7, random_state=0).X.astype(dtype)
     fits = [
         CNMF(3, 7, solver=solver, random_state=0, max_iter=5, tol=0, n_jobs=n_jobs).fit(
-            X, lengths=[4000, 900, 100]
+            X, lengths=[16000, 900, 100]
         )
         for n_jobs in (1, 2, 3)
     ]

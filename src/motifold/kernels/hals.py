@@ -9,46 +9,34 @@ _TOGETHER = 32
 
 
 @kernel
-def sweep_columns(W, g, B, l1, l2):
-    """One sweep over a few columns of a factor whose rows are independent (changes W, g).
+def sweep_columns(F, g, B, l1, l2):
+    """One sweep over a few columns of a factor whose rows are independent (changes F, g).
 
-    W, g (N, M), with g the gradient of these columns; B (M, M), their part of the Gram; l1, l2
-    (M,). Each column in turn takes its best nonnegative values. Sixteen rows go side by side: a
-    row of a few entries does not fill a vector register, an entry of sixteen rows does. Returns
-    the squared length of the move.
+    F, g (M, n): the columns as lines, and their gradient; B (M, M), their part of the Gram; l1, l2
+    (M,). Each column in turn takes its best nonnegative values; of g only what is still to be
+    used is kept up to date. Returns the squared length of the move.
     """
-    N, M = W.shape
-    moved = 0.0
-    w, slope = np.zeros((M, 16), W.dtype), np.zeros((M, 16), W.dtype)
-    d = np.empty(16, W.dtype)
-    zero = W.dtype.type(0)
-    for start in range(0, N, 16):
-        rows = min(16, N - start)
-        for r in range(rows):
-            for p in range(M):
-                w[p, r] = W[start + r, p]
-                slope[p, r] = g[start + r, p]
-        for p in range(M):
-            curvature = B[p, p] + l2[p]
-            inverse = 1 / curvature if curvature > 0 else zero
-            keep = W.dtype.type(curvature > 0)
-            entry, gradient = w[p], slope[p]
-            for r in range(16):
-                old = entry[r]
-                new = max(zero, old - (gradient[r] + l1[p] + l2[p] * old) * inverse) * keep
-                d[r] = new - old
-                entry[r] = new
-            taps = B[p]
-            for q in range(M):
-                target, tap = slope[q], taps[q]
-                for r in range(16):
-                    target[r] += d[r] * tap
-            for r in range(rows):
-                moved += d[r] * d[r]
-        for r in range(rows):
-            for p in range(M):
-                W[start + r, p] = w[p, r]
-                g[start + r, p] = slope[p, r]
+    M, n = F.shape
+    zero, moved = F.dtype.type(0), 0.0
+    d = np.empty(n, F.dtype)
+    for p in range(M):
+        curvature = B[p, p] + l2[p]
+        inverse = 1 / curvature if curvature > 0 else zero
+        keep = F.dtype.type(curvature > 0)
+        entries, slopes = F[p], g[p]
+        squares = zero
+        for i in range(n):
+            old = entries[i]
+            new = max(zero, old - (slopes[i] + l1[p] + l2[p] * old) * inverse) * keep
+            d[i] = new - old
+            entries[i] = new
+            squares += d[i] * d[i]
+        moved += squares
+        if squares > 0:
+            for q in range(p + 1, M):
+                target, tap = g[q], B[p, q]
+                for i in range(n):
+                    target[i] += d[i] * tap
     return moved
 
 

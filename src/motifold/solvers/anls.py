@@ -53,10 +53,10 @@ class ANLS(SolverOptions):
         rose = _quadratic(G, Q, new) > _quadratic(G, Q, old.astype(np.float64))
         if np.any(rose):
             new[rose] = old[rose]
-            rows = np.ascontiguousarray(new[rose])
+            lines = np.ascontiguousarray(new[rose].T)
             free = np.zeros(L * K)
-            sweep_columns(rows, rows @ G - Q[rose], G, free, free)
-            new[rose] = rows
+            sweep_columns(lines, G @ lines - Q[rose].T, G, free, free)
+            new[rose] = lines.T
         old[...] = new
 
     def update_H(

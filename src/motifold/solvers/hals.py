@@ -12,11 +12,11 @@ from motifold.problem import Array, Penalties
 from motifold.solvers.base import Inner, SolverOptions
 from motifold.statistics import HStatistics, WStatistics
 
-# Entries of a factor with independent rows that one thread sweeps at a time, and columns between
-# two updates of the gradient by a matrix product.
-_ENTRIES, _COLUMNS = 2**13, 12
+# Of a factor with independent rows: entries and rows that one thread sweeps at a time, and columns
+# between two gradients by a matrix product.
+_ENTRIES, _LINE, _COLUMNS = 2**15, 1024, 12
 # Time bins of a tile: so many tiles where they are not too short or too long for a task.
-_TILES, _SHORTEST, _LONGEST = 16, 1024, 8192
+_TILES, _SHORTEST, _LONGEST = 16, 2048, 8192
 
 
 class HALS(SolverOptions):
@@ -45,13 +45,10 @@ class HALS(SolverOptions):
         N, L, K = W.shape
         # In the order of the sweep: component by component.
         by_component = np.arange(L * K).reshape(L, K).T.ravel()
-        rows = np.ascontiguousarray(W.transpose(0, 2, 1)).reshape(N, L * K)
-        P = np.ascontiguousarray(statistics.P[:, by_component])
+        rows = W.transpose(0, 2, 1).reshape(N, L * K)
         B = np.ascontiguousarray(statistics.B[np.ix_(by_component, by_component)])
-        l1, l2 = (
-            np.repeat(weight, L).astype(W.dtype) for weight in (penalties.l1_W, penalties.l2_W)
-        )
-        _sweep_rows(rows, P, B, l1, l2, inner, statistics.workers)
+        l1, l2 = (np.repeat(w, L).astype(W.dtype) for w in (penalties.l1_W, penalties.l2_W))
+        _sweep_rows(rows, statistics.P[:, by_component], B, l1, l2, inner, statistics.workers)
         W[...] = rows.reshape(N, K, L).transpose(0, 2, 1)
 
     def update_H(
@@ -90,17 +87,22 @@ def _sweep_rows(
     F, right (rows, M), gram (M, M), l1, l2 (M,). A few columns at a time: their gradient comes
     from one matrix product, and only what happens among them from the kernel.
     """
-    step = max(16, _ENTRIES // F.shape[1])
+    M = F.shape[1]
+    step = min(max(16, _ENTRIES // M), _LINE)
+    starts = range(0, len(F), step)
+    chunks = [(F[i : i + step].T.copy(), right[i : i + step].T.copy()) for i in starts]
 
-    def sweep_chunk(first: int) -> float:
-        rows = slice(first, first + step)
+    def sweep_chunk(chunk: tuple[Array, Array]) -> float:
+        lines, aims = chunk
         moved = 0.0
-        for p in range(0, F.shape[1], _COLUMNS):
+        for p in range(0, M, _COLUMNS):
             columns = slice(p, p + _COLUMNS)
-            gradient = F[rows] @ gram[:, columns]
-            gradient -= right[rows, columns]
-            block = gram[columns, columns]
-            moved += sweep_columns(F[rows, columns], gradient, block, l1[columns], l2[columns])
+            gradient = gram[columns] @ lines
+            gradient -= aims[columns]
+            block = np.ascontiguousarray(gram[columns, columns])
+            moved += sweep_columns(lines[columns], gradient, block, l1[columns], l2[columns])
         return moved
 
-    inner.repeat(lambda: sum(workers.map(sweep_chunk, range(0, len(F), step))))
+    inner.repeat(lambda: sum(workers.map(sweep_chunk, chunks)))
+    for i, (lines, _) in zip(starts, chunks, strict=True):
+        F[i : i + step] = lines.T
