@@ -12,6 +12,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -59,15 +60,11 @@ def measure(T: int, threads: int, rounds: int, dtype: type = np.float32) -> dict
                 problem, HALS(), Rules(tol=0, acceleration=Acceleration()), workers
             ),
         }
-        states = {name: loop.start(W, H) for name, loop in loops.items()}
-
-        def iteration(name: str) -> Callable[[], None]:
-            def call() -> None:
-                states[name] = loops[name]._iterate(states[name])
-
-            return call
-
-        rivals = {"products": products} | {name: iteration(name) for name in loops}
+        # Always the same iteration, the second: later ones do other things now and then.
+        states = {name: loop._iterate(loop.start(W, H)) for name, loop in loops.items()}
+        rivals: dict[str, Callable[[], object]] = {"products": products}
+        for name, loop in loops.items():
+            rivals[name] = partial(loop._iterate, states[name])
         return median_milliseconds(rivals, rounds)
 
 
