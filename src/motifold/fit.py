@@ -13,7 +13,7 @@ from motifold.deconvolve import solve_H
 from motifold.initialize import initial_factors
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem
-from motifold.solvers.base import Inner, Solver
+from motifold.solvers import HALS, Inner, Solver
 from motifold.state import LoopState, SearchState
 from motifold.statistics import (
     free_loss_noise,
@@ -22,6 +22,7 @@ from motifold.statistics import (
     squared_residual,
     w_statistics,
 )
+from motifold.subset import subset
 
 # The free loss is trusted while it is this many times its own noise.
 _TRUST = 1e4
@@ -33,14 +34,26 @@ _TIGHTEST = 1e-12
 # "stalled": within this many iterations the objective fell by less than tol², relatively. (Near a
 # minimum J is above it by the square of what the KKT residual is.)
 _PATIENCE = 30
+# On a part of the recording: a start whose KKT residual is below is not far from optimal; sweeps of
+# H when all of the recording is seen; the fall of J in five iterations that is worth the while; and
+# all iterations together, in iterations on the whole.
+_FAR, _FIRST_ACTIVATIONS, _PROGRESS, _WORTH = 0.3, Inner(max_sweeps=12), 0.99, 2
 
 
 @dataclass(frozen=True)
 class Acceleration:
-    """What ``acceleration="auto"`` adds to the published algorithms."""
+    """What ``acceleration="auto"`` adds to the published algorithms.
+
+    Attributes
+    ----------
+    inner : sweeps of each factor per data pass
+    momentum : of the extrapolation between iterations, at first
+    subset_iterations : iterations on a part of the recording, before the first one on all of it
+    """
 
     inner: Inner = field(default_factory=lambda: Inner(max_sweeps=4))
     momentum: float = 0.5
+    subset_iterations: int = 30
 
 
 @dataclass(frozen=True)
@@ -72,8 +85,9 @@ class Loop:
         self.state: LoopState | None = None
         accelerated = rules.acceleration
         self.inner = accelerated.inner if accelerated else Inner()
-        extrapolate = accelerated is not None and getattr(solver, "extrapolate", True)
-        self._momentum = accelerated.momentum if accelerated and extrapolate else 0.0
+        leaves_zero = getattr(solver, "leaves_zero", True)
+        self._momentum = accelerated.momentum if accelerated and leaves_zero else 0.0
+        self._on_a_part = accelerated.subset_iterations if accelerated and leaves_zero else 0
         self._stall = max(rules.tol**2, 10 * float(np.finfo(problem.dtype).eps))
         # ‖X − X̂‖² of a fit that is perfect but for rounding.
         self._perfect = (10 * float(np.finfo(problem.dtype).eps)) ** 2 * problem.squared_norm
@@ -108,7 +122,8 @@ class Loop:
         self.state = state
         try:
             while not state.stop_reason:
-                state = self._iterate(state)
+                ahead = None if state.iteration else self._started_on_a_part(state)
+                state = ahead or self._iterate(state)
                 if not state.stop_reason:
                     state.seconds = time.perf_counter() - began
                     state.note()
@@ -122,6 +137,54 @@ class Loop:
             del self.state.record[self.state.iteration + 1 :]
             raise
         return state
+
+    def _started_on_a_part(self, state: LoopState) -> LoopState | None:
+        """The state after some iterations on a part of the recording, if that lowers J.
+
+        Motifs take shape long before every bin has been seen. A start that is no longer far from
+        optimal is left alone.
+        """
+        part = subset(self.problem) if self._on_a_part and state.kkt_H > _FAR else None
+        if part is None:
+            return None
+        W = self._motifs_of(*part, state)
+        problem, workers = self.problem, self.workers
+        statistics = h_statistics(problem, W, workers)
+        H = np.zeros_like(state.H)
+        HALS().update_H(H, statistics, problem.penalties, _FIRST_ACTIVATIONS)
+        new = replace(
+            state,
+            W=W,
+            H=H,
+            W_previous=W,
+            H_previous=H,
+            squared_residual=squared_residual(problem, W, H, workers),
+            penalty=problem.penalties.value(W, H),
+            kkt_H=kkt_residual_H(problem.penalties, H, statistics),
+            iteration=1,
+        )
+        return new if self._falls(state, new) else None
+
+    def _motifs_of(self, part: Problem, rows: np.ndarray, state: LoopState) -> Array:
+        """The motifs after some iterations on a part of the recording, which has these rows."""
+        loop = Loop(part, self.solver, replace(self.rules, tol=0), self.workers)
+        loop._noise = 0.0  # nobody judges this loss
+        time_left = np.inf
+        if self.rules.max_time is not None:
+            time_left = (self.rules.max_time - state.seconds) / 4
+        n_iterations = min(self._on_a_part, _WORTH * self.problem.T // part.T)
+        began = time.perf_counter()
+        small = loop.start(state.W, np.ascontiguousarray(state.H[rows]))
+        objectives = [small.working_objective]
+        while (
+            small.iteration < n_iterations
+            and not small.stop_reason
+            and time.perf_counter() - began < time_left
+            and objectives[-1] < _PROGRESS * min(objectives[:-5], default=np.inf)
+        ):
+            small = loop._iterate(small)
+            objectives.append(small.working_objective)
+        return small.W
 
     def _iterate(self, state: LoopState) -> LoopState:
         """One iteration: W, then H. With extrapolation, taken back and repeated if J rose."""

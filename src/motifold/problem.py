@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -120,16 +120,15 @@ class Problem:
         penalties: Penalties | None = None,
     ) -> Problem:
         """Build a problem from the checked segments and the penalties in the data's scale."""
-        segments = []
-        start = 0
-        for X in arrays:
-            stop = start + X.shape[0]
-            stop_active = stop if boundary == "zero" else max(start, stop - L + 1)
-            segments.append(Segment(X, start, stop, stop_active))
-            start = stop
         scale = _power_of_two_scale(arrays)
         penalties = penalties or Penalties.from_scalars(K)
-        return cls(tuple(segments), K, L, boundary, penalties.rescaled(scale), scale)
+        segments = _stacked(arrays, L, boundary)
+        return cls(segments, K, L, boundary, penalties.rescaled(scale), scale)
+
+    def of_pieces(self, pieces: list[tuple[Segment, int, int]]) -> Problem:
+        """The same problem for stretches (segment, a, b) of the data only, each a segment."""
+        arrays = [segment.X[a:b] for segment, a, b in pieces]
+        return replace(self, segments=_stacked(arrays, self.L, self.boundary))
 
     @property
     def N(self) -> int:
@@ -193,6 +192,18 @@ class Problem:
         """Rows a to b of a segment in the working scale (a copy only if the scale is not 1)."""
         block = segment.X[a:b]
         return block if self.scale == 1.0 else block * block.dtype.type(self.scale)
+
+
+def _stacked(arrays: list[Array], L: int, boundary: Boundary) -> tuple[Segment, ...]:
+    """The arrays as segments, one after the other."""
+    segments = []
+    start = 0
+    for X in arrays:
+        stop = start + X.shape[0]
+        stop_active = stop if boundary == "zero" else max(start, stop - L + 1)
+        segments.append(Segment(X, start, stop, stop_active))
+        start = stop
+    return tuple(segments)
 
 
 def _power_of_two_scale(arrays: list[Array]) -> float:

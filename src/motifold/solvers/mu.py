@@ -15,8 +15,8 @@ _SMALLEST = 1e-16
 class MU(SolverOptions):
     """Multiplicative updates: every entry is scaled by the ratio of the gradient's two parts.
 
-    Simple, monotone, and slow near zeros, which it approaches but never reaches (so it is not
-    extrapolated: an entry cut off at zero could not return).
+    Simple, monotone, and slow near zeros, which it approaches but never reaches. An entry that is
+    zero stays zero, so it is neither extrapolated nor started on a part of the data.
 
     Examples
     --------
@@ -24,7 +24,7 @@ class MU(SolverOptions):
     >>> model = CNMF(n_components=2, n_lags=3, solver=MU())
     """
 
-    extrapolate = False
+    leaves_zero = False
 
     def update_W(
         self, W: Array, statistics: WStatistics, penalties: Penalties, inner: Inner
