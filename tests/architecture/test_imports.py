@@ -28,7 +28,13 @@ FLOORS = [
     ["motifold.demo"],
 ]
 LATE = {("motifold.estimator", "motifold.persistence")}  # inside CNMF.save
-HOMES = {"matplotlib": "motifold.plots", "tqdm": "motifold.progress", "numba": "motifold.kernels"}
+HOMES = {
+    "matplotlib": "motifold.plots",
+    "tqdm": "motifold.progress",
+    "numba": "motifold.kernels",
+    "pooch": "motifold.datasets",
+    "requests": "motifold.datasets",
+}
 
 
 def modules():
