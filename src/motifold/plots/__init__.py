@@ -10,5 +10,7 @@ except ImportError as error:
     ) from error
 
 from motifold.plots.factors import plot_factors
+from motifold.plots.loss import plot_loss
+from motifold.plots.motifs import plot_motifs
 
-__all__ = ["plot_factors"]
+__all__ = ["plot_factors", "plot_loss", "plot_motifs"]

@@ -1,0 +1,47 @@
+"""Fewer points for long recordings: extremes are kept, so that no short event gets lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+# More columns than a page shows: 8 inches at 250 dots each.
+MAX_COLUMNS = 2000
+
+
+def bucket_edges(n_bins: int, max_buckets: int = MAX_COLUMNS) -> npt.NDArray[np.intp]:
+    """Edges of at most ``max_buckets`` buckets of bins, of nearly equal width."""
+    n_buckets = min(n_bins, max_buckets)
+    return np.arange(n_buckets + 1) * n_bins // n_buckets
+
+
+def pool(values: npt.NDArray[Any], edges: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """The largest value in each bucket of rows, for images; NaN only where all are.
+
+    values (bins, N), edges (buckets + 1,) from 0 to bins; returns (buckets, N).
+    """
+    if len(edges) == len(values) + 1:
+        return values
+    return np.fmax.reduceat(values, edges[:-1], axis=0)
+
+
+def envelope(
+    values: npt.NDArray[Any], max_buckets: int = MAX_COLUMNS
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Lines of fewer points with the same outline: the least and the largest of each bucket.
+
+    values (bins, K); returns positions (points,) of bins' centres, and values (points, K). Lines
+    with fewer than two points to a bucket come back as they are.
+    """
+    n_bins = len(values)
+    if n_bins <= 2 * max_buckets:
+        return np.arange(n_bins) + 0.5, values
+    edges = bucket_edges(n_bins, max_buckets)
+    starts, widths = edges[:-1], np.diff(edges)
+    positions = starts[:, None] + widths[:, None] * np.array([0.25, 0.75])
+    points = np.empty((2 * max_buckets, values.shape[1]), dtype=values.dtype)
+    points[0::2] = np.fmin.reduceat(values, starts, axis=0)
+    points[1::2] = np.fmax.reduceat(values, starts, axis=0)
+    return positions.ravel(), points

@@ -1,0 +1,185 @@
+"""Loss against time, for several fits: the paper's Figures 2 to 4."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from motifold.plots.decimate import MAX_COLUMNS
+from motifold.plots.style import LINE_STYLES, MARKERS, colour, prepared_figure
+
+_SIZE = (6.4, 4.2)  # inches
+_WIDE_TIMES = 30.0  # a span of times, as a ratio, from which on their axis is better logarithmic
+_WIDE_LOSSES = 10.0
+
+Curve = tuple[npt.NDArray[Any], npt.NDArray[Any]]  # seconds and loss
+
+
+def plot_loss(
+    curves: Mapping[str, Any],
+    *,
+    ax: Axes | None = None,
+    title: str | None = None,
+    log: Literal["auto", "x", "y", "both"] | None = "auto",
+) -> Axes:
+    """Draw the loss of fits against the seconds they took.
+
+    Where a label has several fits, each is a thin line and the bold one is their median at each
+    time, from when all have started; a fit that ended keeps its last loss. Labels differ in
+    colour, line style and marker, so that they can be told apart in grey print.
+
+    Parameters
+    ----------
+    curves : dict of str to history, fitted CNMF, or list of them
+        A history has ``.seconds`` and ``.loss``, arrays of equal length.
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None makes a new figure, which is ``plot_loss(…).figure``.
+    title : str or None
+        Title of the axes.
+    log : {"auto", "x", "y", "both"} or None, default="auto"
+        Which axes are logarithmic; "auto" decides by how far times and losses spread. Times and
+        losses of zero cannot be drawn there and are left out.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn upon.
+
+    Examples
+    --------
+    >>> from motifold import CNMF
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.plots import plot_loss
+    >>> X = make_sequences(200, 20, 2, 8, random_state=0).X
+    >>> fits = {
+    ...     solver: [
+    ...         CNMF(2, 8, solver=solver, random_state=seed, tol=0, max_iter=20).fit(X)
+    ...         for seed in range(3)
+    ...     ]
+    ...     for solver in ("mu", "hals")
+    ... }
+    >>> ax = plot_loss(fits, title="three starts each")
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['mu (median of 3)', 'hals (median of 3)']
+    """
+    if log not in ("auto", "x", "y", "both", None):
+        raise ValueError(f'log must be "auto", "x", "y", "both" or None, not {log!r}.')
+    groups = {label: _curves_of(fits, label) for label, fits in curves.items()}
+    if not groups:
+        raise ValueError("curves is empty: give at least one label with its history.")
+    if ax is None:
+        ax = prepared_figure(None, _SIZE).add_subplot()
+    log_x, log_y = _logarithmic(log, [curve for runs in groups.values() for curve in runs])
+    for i, (label, runs) in enumerate(groups.items()):
+        _draw_group(ax, i, label, [_drawable(run, log_x, log_y) for run in runs])
+    _label_axes(ax, log_x, log_y)
+    if title is not None:
+        ax.set_title(title)
+    ax.legend(frameon=False)
+    return ax
+
+
+def _curves_of(fits: Any, label: str) -> list[Curve]:
+    """The curves of one label, checked."""
+    fits = list(fits) if isinstance(fits, (list, tuple)) else [fits]
+    if not fits:
+        raise ValueError(f"curves[{label!r}] is empty: give at least one history.")
+    found = []
+    for i, fit in enumerate(fits):
+        history = getattr(fit, "history_", fit)
+        place = f"curves[{label!r}][{i}]"
+        if not (hasattr(history, "seconds") and hasattr(history, "loss")):
+            raise TypeError(
+                f"{place} must be a history with .seconds and .loss or a fitted model, not "
+                f"{type(fit).__name__}."
+            )
+        seconds, loss = np.asarray(history.seconds, float), np.asarray(history.loss, float)
+        if seconds.ndim != 1 or seconds.shape != loss.shape or seconds.size == 0:
+            raise ValueError(
+                f"{place}: seconds and loss must be arrays of equal length, at least 1; their "
+                f"shapes are {seconds.shape} and {loss.shape}."
+            )
+        found.append((seconds, loss))
+    return found
+
+
+def _logarithmic(log: str | None, curves: list[Curve]) -> tuple[bool, bool]:
+    """Whether the axis of time and the axis of loss are logarithmic."""
+    if log != "auto":
+        return log in ("x", "both"), log in ("y", "both")
+    # From the end of the first iteration: the start's own time says nothing of the fit's pace.
+    firsts = [seconds[min(1, len(seconds) - 1)] for seconds, _ in curves]
+    lasts = [seconds[-1] for seconds, _ in curves]
+    first = min((time for time in firsts if time > 0), default=np.inf)
+    losses = np.concatenate([loss for _, loss in curves])
+    losses = losses[np.isfinite(losses) & (losses > 0)]
+    wide = losses.size > 0 and float(losses.max()) > _WIDE_LOSSES * float(losses.min())
+    return max(lasts) > _WIDE_TIMES * first, wide
+
+
+def _drawable(curve: Curve, log_x: bool, log_y: bool) -> Curve:
+    seconds, loss = curve
+    kept = np.isfinite(loss)
+    if log_x:
+        kept &= seconds > 0
+    if log_y:
+        kept &= loss > 0
+    return seconds[kept], loss[kept]
+
+
+def _draw_group(ax: Axes, i: int, label: str, runs: list[Curve]) -> None:
+    runs = [run for run in runs if run[0].size]
+    if len(runs) > 1:
+        for seconds, loss in runs:
+            ax.plot(seconds, loss, color=colour(i), linewidth=0.7, alpha=0.45, label="_run")
+        label = f"{label} (median of {len(runs)})"
+    seconds, loss = _median(runs) if runs else (np.empty(0), np.empty(0))
+    ax.plot(
+        seconds,
+        loss,
+        color=colour(i),
+        linewidth=2.2,
+        linestyle=LINE_STYLES[i % len(LINE_STYLES)],
+        marker=MARKERS[i % len(MARKERS)],
+        markersize=6,
+        markevery=(0.04 * (i % 4), 0.2),  # shares of the axes' diagonal, apart from each other
+        label=label,
+    )
+
+
+def _median(runs: list[Curve]) -> Curve:
+    """The median of the runs at each of their times, from the start of the last to start."""
+    if len(runs) == 1:
+        return runs[0]
+    times = np.unique(np.concatenate([seconds for seconds, _ in runs]))
+    times = times[times >= max(seconds[0] for seconds, _ in runs)]
+    if len(times) > MAX_COLUMNS:
+        times = times[np.linspace(0, len(times) - 1, MAX_COLUMNS).round().astype(int)]
+    losses = np.stack([np.interp(times, seconds, loss) for seconds, loss in runs])
+    return times, np.median(losses, axis=0)
+
+
+def _label_axes(ax: Axes, log_x: bool, log_y: bool) -> None:
+    ax.set_xlabel("time (s)")
+    ax.set_ylabel("relative loss")
+    if log_x:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter(FuncFormatter(_plainly))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    if log_y:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(FuncFormatter(_plainly))
+        low, high = ax.get_ylim()
+        narrow = high < _WIDE_LOSSES * low  # powers of ten alone would leave the axis bare
+        ax.yaxis.set_minor_formatter(FuncFormatter(_plainly) if narrow else NullFormatter())
+    ax.grid(alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def _plainly(value: float, _: Any = None) -> str:
+    return f"{value:g}"

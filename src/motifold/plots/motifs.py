@@ -1,0 +1,129 @@
+"""Motifs as a grid of images, as in the paper's Figure 5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure, SubFigure
+
+from motifold.plots.style import (
+    IMAGE_MAP,
+    Features,
+    check_rate,
+    in_time,
+    prepared_figure,
+    time_label,
+)
+
+_MAX_COLUMNS = 10
+_CELL = (1.2, 1.9)  # inches of one motif
+
+
+def plot_motifs(
+    components: Any,
+    *,
+    rate: float | None = None,
+    feature_axis: Any = None,
+    feature_label: str | None = None,
+    titles: Sequence[str] | None = None,
+    shared_scale: bool = False,
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """Draw motifs as a grid of images, lag to the right and features upwards or downwards.
+
+    A row holds up to ten motifs; up to about forty can be read on one page. No pyplot figure is
+    made and nothing is shown.
+
+    Parameters
+    ----------
+    components : CNMF or array-like of shape (n_components, n_lags, n_features)
+        A fitted model, or its motifs.
+    rate : float or None
+        Time bins per second; given, lags are in seconds, else in bins.
+    feature_axis : array-like of shape (n_features,) or None
+        A number for each feature that rises (or falls) all along, such as its frequency in Hz;
+        greater is drawn higher. None numbers the features, from the top.
+    feature_label : str or None
+        What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
+    titles : sequence of str or None
+        One for each motif; None means "motif 1", "motif 2", …
+    shared_scale : bool, default=False
+        One colour scale for all, with a colour bar. Else every motif has its own, from zero
+        (blank) to its maximum (darkest).
+    figure : matplotlib.figure.Figure, SubFigure or None
+        Where to draw; None makes a new one.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure; its axes are labelled (``get_label``) "motif 1", …, and "colorbar" where there
+        is one.
+
+    Examples
+    --------
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.plots import plot_motifs
+    >>> sequences = make_sequences(300, 20, 3, 8, random_state=0)
+    >>> figure = plot_motifs(sequences.components, rate=100)
+    >>> [axes.get_label() for axes in figure.axes], figure.axes[0].get_xlabel()
+    (['motif 1', 'motif 2', 'motif 3'], 'lag (s)')
+    """
+    check_rate(rate)
+    motifs = _checked_motifs(components)
+    K, L, N = motifs.shape
+    if titles is None:
+        titles = [f"motif {k + 1}" for k in range(K)]
+    if len(titles) != K:
+        raise ValueError(f"titles must name each of the {K} motifs; there are {len(titles)}.")
+    features = Features.from_options(N, feature_axis, feature_label)
+    n_rows = -(-K // _MAX_COLUMNS)
+    n_columns = -(-K // n_rows)
+    size = (1.2 + _CELL[0] * max(n_columns, 4), 0.6 + _CELL[1] * max(n_rows, 1.4))
+    figure = prepared_figure(figure, size)
+    grid = figure.add_gridspec(n_rows, n_columns)
+    largest = [float(motif.max()) for motif in motifs]
+    drawn: list[Axes] = []
+    for k, (motif, title) in enumerate(zip(motifs, titles, strict=True)):
+        row, column = divmod(k, n_columns)
+        shared = drawn[0] if drawn else None
+        axes = figure.add_subplot(
+            grid[row, column], sharex=shared, sharey=shared, label=f"motif {k + 1}"
+        )
+        norm = Normalize(0, (max(largest) if shared_scale else largest[k]) or 1)
+        image = features.draw_image(
+            axes, motif, (0, in_time(L, rate)), cmap=IMAGE_MAP, norm=norm, interpolation="nearest"
+        )
+        axes.set_title(title, fontsize="medium")
+        features.draw_labels(axes, shown=column == 0)
+        draw_lags(axes, L, rate, shown=k + n_columns >= K)  # none below
+        drawn.append(axes)
+    if shared_scale:
+        bar = figure.colorbar(image, ax=drawn, label="value")
+        bar.ax.set_label("colorbar")
+    return figure
+
+
+def draw_lags(axes: Axes, L: int, rate: float | None, *, shown: bool) -> None:
+    """Ticks at the first and the last lag only: motifs are narrow."""
+    end = in_time(L, rate)
+    axes.set_xticks([0, end], labels=["0", f"{end:.3g}"])
+    first, last = axes.get_xticklabels()  # inwards, so that neighbours do not collide
+    first.set_horizontalalignment("left")
+    last.set_horizontalalignment("right")
+    axes.tick_params(labelbottom=shown)
+    if shown:
+        axes.set_xlabel(time_label("lag", rate))
+
+
+def _checked_motifs(components: Any) -> np.ndarray:
+    motifs = np.asarray(getattr(components, "components_", components))
+    if motifs.ndim != 3 or motifs.dtype.kind not in "fiub" or 0 in motifs.shape:
+        raise ValueError(
+            "components must be a fitted model or an array of shape (n_components, n_lags, "
+            f"n_features); its shape is {motifs.shape}, its dtype {motifs.dtype}."
+        )
+    return motifs

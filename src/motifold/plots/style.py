@@ -1,0 +1,173 @@
+"""What all pictures share: colours, line styles, scales, and how time and features are labelled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.image import AxesImage
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+# Okabe and Ito's colours, safe for the colour-blind; without yellow, which white drowns.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+# Second and third signs to tell lines apart, for print in grey: as many as colours, so that the
+# three go round together.
+LINE_STYLES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), ":", (0, (8, 3)), (0, (1, 3)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_NAMED_FEATURES = 20  # up to so many features each has its own tick
+_DARKEST = 99.5  # percentile of the values from which on they are drawn in the darkest shade
+
+
+def _image_map() -> Colormap:
+    """Magma from light to dark, its pale yellow end turned white: zero leaves the paper blank.
+
+    Lightness falls all along and nearly evenly, so that grey print keeps the order of values.
+    """
+    shades = colormaps["magma_r"](np.linspace(0, 1, 256))
+    fade = np.clip(np.linspace(0, 5, 256), 0, 1)[:, None]  # over the first fifth
+    return ListedColormap(1 - fade * (1 - shades), name="motifold")
+
+
+IMAGE_MAP = _image_map()
+
+
+def colour(k: int) -> str:
+    """The colour of motif or curve k."""
+    return PALETTE[k % len(PALETTE)]
+
+
+def motif_map(k: int) -> Colormap:
+    """From white to the colour of motif k."""
+    return LinearSegmentedColormap.from_list("motif", ["white", colour(k)])
+
+
+def scale(values: npt.NDArray[Any]) -> Normalize:
+    """From zero to nearly the largest value, so that a few outliers do not pale the rest."""
+    values = values[np.isfinite(values)]
+    if values.size == 0:
+        return Normalize(0, 1)
+    return Normalize(0, float(np.percentile(values, _DARKEST)) or float(values.max()) or 1)
+
+
+def prepared_figure(figure: Figure | SubFigure | None, size: tuple[float, float]) -> Figure:
+    """The given figure or a new one of ``size`` inches, which lays itself out.
+
+    A SubFigure passes for a Figure here: it is drawn upon alike, its parent lays it out.
+    """
+    if figure is None:
+        figure = Figure(figsize=size)
+    if isinstance(figure, Figure) and figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
+    return cast(Figure, figure)
+
+
+# --- time -----------------------------------------------------------------------------------
+
+
+def check_rate(rate: float | None, name: str = "rate") -> None:
+    """Refuse a sampling rate that is not positive."""
+    if rate is not None and not rate > 0:
+        raise ValueError(f"{name} must be positive (time bins per second), not {rate}.")
+
+
+def in_time(bins: Any, rate: float | None) -> Any:
+    """Bins in the units of the time axis."""
+    return bins / (rate or 1)
+
+
+def time_label(quantity: str, rate: float | None) -> str:
+    """The label of an axis of time or lags."""
+    return f"{quantity} (bins)" if rate is None else f"{quantity} (s)"
+
+
+# --- features -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Features:
+    """The axis of the features: positions 0 … N−1, labelled by names or by values."""
+
+    names: npt.NDArray[Any]  # (N,) names or numbers
+    label: str
+    values: npt.NDArray[Any] | None = None  # (N,) monotone, in the units of the label
+
+    @classmethod
+    def from_options(cls, N: int, feature_axis: Any, feature_label: str | None) -> Features:
+        """From what the user gave; a feature axis is of frequencies unless its label says not."""
+        if feature_axis is None:
+            return cls(np.arange(N), feature_label or "feature")
+        values = np.asarray(feature_axis)
+        if values.shape != (N,) or values.dtype.kind not in "fiu":
+            raise ValueError(
+                f"feature_axis must hold one number for each of the {N} features; it has shape "
+                f"{values.shape} and dtype {values.dtype}."
+            )
+        steps = np.diff(values.astype(np.float64))
+        if not (np.all(steps > 0) or np.all(steps < 0)):
+            raise ValueError(
+                "feature_axis must rise or fall all along, as frequencies do: sort the features, "
+                "or leave it out."
+            )
+        return cls(values, feature_label or "frequency (Hz)", values)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Bottom and top: rows run downwards as in a matrix, values upwards."""
+        N = len(self.names)
+        upwards = self.values is not None and (N == 1 or self.values[0] < self.values[-1])
+        return (-0.5, N - 0.5) if upwards else (N - 0.5, -0.5)
+
+    def draw_image(
+        self, axes: Axes, image: npt.NDArray[Any], span: tuple[float, float], **options: Any
+    ) -> AxesImage:
+        """Draw ``image`` (time, features) with time from left to right over ``span``."""
+        drawn = axes.imshow(
+            image.T, aspect="auto", extent=(*span, image.shape[1] - 0.5, -0.5), **options
+        )
+        axes.set_ylim(self.limits)
+        return drawn
+
+    def draw_labels(self, axes: Axes, *, shown: bool = True) -> None:
+        """Ticks and the label of the axis, at the left."""
+        axes.tick_params(labelleft=shown)
+        if self.values is not None and len(self.values) > 1:
+            axes.yaxis.set_major_locator(_ValueLocator(self.values))
+            axes.yaxis.set_major_formatter(FuncFormatter(self._value_at))
+        elif len(self.names) <= _NAMED_FEATURES and shown:
+            axes.set_yticks(range(len(self.names)), labels=[str(name) for name in self.names])
+            axes.tick_params(axis="y", labelsize="small")
+        if shown:
+            axes.set_ylabel(self.label)
+
+    def _value_at(self, position: float, _: Any = None) -> str:
+        assert self.values is not None
+        return f"{_interpolate(position, np.arange(len(self.values)), self.values):.6g}"
+
+
+class _ValueLocator(MaxNLocator):
+    """Ticks at round values, on an axis whose positions are the numbers of the features."""
+
+    def __init__(self, values: npt.NDArray[Any]) -> None:
+        super().__init__(nbins=6, steps=[1, 2, 2.5, 5, 10])
+        self._values = values.astype(np.float64)
+
+    def tick_values(self, vmin: float, vmax: float) -> npt.NDArray[Any]:
+        """Positions of the round values between positions ``vmin`` and ``vmax``."""
+        positions = np.arange(len(self._values))
+        ends = sorted(_interpolate(end, positions, self._values) for end in (vmin, vmax))
+        ticks = np.asarray(super().tick_values(*ends))
+        inside = ticks[(ticks >= ends[0]) & (ticks <= ends[1])]
+        rising = np.argsort(self._values)
+        return np.interp(inside, self._values[rising], positions[rising])
+
+
+def _interpolate(x: float, xs: npt.NDArray[Any], ys: npt.NDArray[Any]) -> float:
+    """Linear interpolation that goes on beyond the ends (half a pixel of the image does)."""
+    i = int(np.clip(np.searchsorted(xs, x) - 1, 0, len(xs) - 2))
+    return float(ys[i] + (x - xs[i]) * (ys[i + 1] - ys[i]) / (xs[i + 1] - xs[i]))
