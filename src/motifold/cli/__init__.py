@@ -14,7 +14,10 @@ import click
 
 from motifold import __version__
 
-_COMMANDS = ("demo",)
+_COMMANDS = (
+    "demo",
+    "reproduce",
+)
 
 
 class _Commands(click.Group):
