@@ -10,11 +10,11 @@ from statistics import median
 import numpy as np
 
 from motifold.reproduce.measures import (
-    NEAR,
     Fits,
     Ratio,
     is_harmonic,
     likeness,
+    near_loss,
     progress_when_near,
     seconds_per_iteration,
     time_to,
@@ -27,6 +27,7 @@ _SLOWER = 1.2  # times, from which on one counts as slower at all
 _CLEARLY = 2.0  # times, from which on it counts as clearly slower
 _LITTLE = 0.25  # of the way: "little to no progress"
 _ALIKE = 0.8  # median similarity of motifs that count as alike
+_MOST = 0.5  # of the motifs, that are to be harmonic stacks
 _HIGHEST_HZ = 4000.0  # of the speech spectrogram
 
 FitsOf = dict[str, Fits]  # by the name of the data set
@@ -85,8 +86,8 @@ def _worse(a: Verdict, b: Verdict) -> Verdict:
     return max(a, b, key=order.index)
 
 
-def _settled(fits: Fits) -> bool:
-    return fits.settled("HALS") and fits.settled("ANLS")
+def _settled(fits: Fits, algorithms: Sequence[str] = ("HALS", "ANLS")) -> bool:
+    return all(fits.settled(algorithm) for algorithm in algorithms)
 
 
 def _about(factor: float) -> tuple[float, float]:
@@ -153,8 +154,7 @@ def _far_behind_at_50000(fits: FitsOf) -> Judgement:
 def _near_of(fits: Fits, seed: int) -> float:
     """The loss at which HALS, from this start, has nearly converged."""
     (run,) = (run for run in fits.of("HALS") if run.seed == seed)
-    first, last = float(run.loss[0]), float(run.loss.min())
-    return last + (1 - NEAR) * (first - last)
+    return near_loss(run)
 
 
 def _mu_arrives(fits: Fits) -> str:
@@ -224,6 +224,8 @@ def _alike(data: str) -> Callable[[FitsOf], Judgement]:
         measured += f"; of a motif to the likest other of its own fit: {neighbour:.2f}"
         alike = all(score.median >= max(_ALIKE, neighbour) for score in found.values())
         verdict = Verdict.HOLDS if alike else Verdict.FAILS
+        if not _settled(of, ALGORITHMS):
+            verdict = Verdict.SHORT
         return "All algorithms find perceptually similar components", measured, verdict
 
     return judge
@@ -236,7 +238,9 @@ def _harmonic_stacks(fits: FitsOf) -> Judgement:
         frequencies = np.linspace(0, _HIGHEST_HZ, motifs.shape[2])
         shares[name] = float(np.mean([is_harmonic(motif, frequencies) for motif in motifs]))
     listed = ", ".join(f"{name} {share:.0%}" for name, share in shares.items())
-    verdict = Verdict.HOLDS if min(shares.values()) >= 0.5 else Verdict.FAILS
+    verdict = Verdict.HOLDS if min(shares.values()) >= _MOST else Verdict.FAILS
+    if not _settled(fits["digits"], ALGORITHMS):
+        verdict = Verdict.SHORT
     claim = "The components are harmonic stacks: horizontal bands, the harmonics of speech"
     return claim, f"motifs whose spectrum repeats at a man's pitch: {listed}", verdict
 

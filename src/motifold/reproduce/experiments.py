@@ -20,7 +20,8 @@ class Recording:
 
     X: npt.NDArray[np.float64]
     rate: float | None = None
-    frequencies: npt.NDArray[np.float64] | None = None
+    feature_axis: npt.NDArray[Any] | None = None
+    feature_label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,11 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Experiment:
-    """Some data sets that stand in one figure."""
+    """Some data sets that stand in one figure; ``time_limit``: seconds, unless told otherwise."""
 
     name: str
     title: str
+    time_limit: float
     data_sets: tuple[DataSet, ...]
 
 
@@ -50,7 +52,7 @@ def _sequences(T: int, N: int, K: int, L: int, _: Path | None) -> Recording:
 
 def _song(data_home: Path | None) -> Recording:
     bird = fetch_songbird(data_home=data_home)
-    return Recording(bird.song, bird.song_rate)
+    return Recording(bird.song, bird.song_rate, np.arange(bird.song.shape[1]), "frequency bin")
 
 
 def _speech(data_home: Path | None) -> Recording:
@@ -67,12 +69,15 @@ def _synthetic(T: int) -> DataSet:
 
 EXPERIMENTS = {
     "synthetic": Experiment(
-        "synthetic", "Synthetic data", tuple(_synthetic(T) for T in (500, 2500, 10000, 50000))
+        "synthetic",
+        "Synthetic data",
+        300.0,
+        tuple(_synthetic(T) for T in (500, 2500, 10000, 50000)),
     ),
     "songbird": Experiment(
-        "songbird", "Songbird spectrogram", (DataSet("song", "songbird", 3, 50, _song),)
+        "songbird", "Songbird spectrogram", 120.0, (DataSet("song", "songbird", 3, 50, _song),)
     ),
     "speech": Experiment(
-        "speech", "Speech", (DataSet("digits", "spoken digits", 20, 12, _speech),)
+        "speech", "Speech", 600.0, (DataSet("digits", "spoken digits", 20, 12, _speech),)
     ),
 }

@@ -77,7 +77,7 @@ def _figure_4(experiment: Experiment, runs: Sequence[Run], recordings: Recording
     T = len(recording.X)
     first = min(round(_SLICE_START * rate), max(0, T - round(_SLICE * rate)))
     part = recording.X[first : first + round(_SLICE * rate)]
-    features = Features.from_options(part.shape[1], recording.frequencies, None)
+    features = Features.from_options(part.shape[1], recording.feature_axis, None)
     span = (first / rate, (first + len(part)) / rate)
     features.draw_image(right, part, span, cmap="Greys", norm=colour_scale(part))
     features.draw_labels(right)
@@ -108,8 +108,8 @@ def _motifs_of(experiment: Experiment, runs: Sequence[Run], recordings: Recordin
         plot_motifs(
             ordered,
             rate=recording.rate,
-            feature_axis=recording.frequencies,
-            feature_label=None if recording.frequencies is not None else "frequency bin",
+            feature_axis=recording.feature_axis,
+            feature_label=recording.feature_label,
             titles=titles,
             figure=block,
         )

@@ -16,7 +16,7 @@ from motifold.reproduce.runs import Run
 NEAR = 0.95  # "nearly converged": so much of the way from the first loss to the last is done
 _PITCH = (75.0, 250.0)  # Hz: distance of the harmonics in men's speech
 _BAND = (100.0, 2500.0)  # Hz: where harmonics show
-_HARMONIC = 0.35  # correlation of a spectrum with itself, one harmonic further, that counts
+_HARMONIC = 0.4  # from which on a motif counts as a stack of harmonics
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,12 @@ def likeness(runs: Sequence[Run], references: Sequence[Run]) -> Likeness:
 
 
 def harmonicity(motif: npt.NDArray[Any], frequencies: npt.NDArray[np.float64]) -> float:
-    """How well a motif's spectrum lies on itself when moved by the distance of two harmonics.
+    """How well a motif's spectrum lies on itself when moved from one harmonic to the next.
 
-    The mean over lags, freed of its slow course along frequency; then the largest autocorrelation
-    at the distances that a man's pitch can have. A stack of harmonics comes near 1, noise near 0.
+    Of the mean over lags, freed of its slow course along frequency, the autocorrelation at a
+    distance that a man's pitch can have, less that at half of it, halved: a stack of harmonics is
+    opposite to itself there, while a smooth hump is nearly the same. A stack comes near 1, noise
+    and humps near 0 or below.
     """
     spacing = float(frequencies[1] - frequencies[0])
     spectrum = motif.mean(axis=0).astype(np.float64)
@@ -135,13 +137,14 @@ def harmonicity(motif: npt.NDArray[Any], frequencies: npt.NDArray[np.float64]) -
     padded = np.pad(spectrum, width // 2, mode="edge")
     fine = spectrum - np.convolve(padded, np.full(width, 1 / width), mode="valid")
     fine = fine[(frequencies >= _BAND[0]) & (frequencies <= _BAND[1])]
-    best = 0.0
-    for distance in range(round(_PITCH[0] / spacing), round(_PITCH[1] / spacing) + 1):
-        here, there = fine[:-distance], fine[distance:]
-        norms = np.linalg.norm(here) * np.linalg.norm(there)
-        if norms > 0:
-            best = max(best, float(here @ there / norms))
-    return best
+    distances = range(round(_PITCH[0] / spacing), round(_PITCH[1] / spacing) + 1)
+    return max(_autocorrelation(fine, d) - _autocorrelation(fine, d // 2) for d in distances) / 2
+
+
+def _autocorrelation(values: npt.NDArray[np.float64], distance: int) -> float:
+    here, there = values[:-distance], values[distance:]
+    norms = float(np.linalg.norm(here) * np.linalg.norm(there))
+    return float(here @ there) / norms if norms > 0 else 0.0
 
 
 def is_harmonic(motif: npt.NDArray[Any], frequencies: npt.NDArray[np.float64]) -> bool:

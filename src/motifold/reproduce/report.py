@@ -21,8 +21,9 @@ Every algorithm ran as published (`acceleration=None`) and accelerated, from the
 starts; claims are judged by the published form, which is the paper's. *Nearly converged* means
 that {NEAR:.0%} of the way from the first loss to the last of that fit is done; a factor is the
 median over starts of the time that one algorithm needs to get to where the other has nearly
-converged. "Too short to tell" means that HALS or ANLS was not nearly converged in half of its time:
-give a longer `--time-limit`.
+converged. "Too short to tell" means that an algorithm the verdict needs was not nearly converged
+in half of its time, or that MU did not arrive and the factor is but a bound: give a longer
+`--time-limit`.
 
 Bear in mind that the MU of this package is not the paper's: it works on the same small statistics
 as HALS and ANLS, so that its iterations cost no more than theirs, and it is far faster than an MU
