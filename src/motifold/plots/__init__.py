@@ -9,8 +9,16 @@ except ImportError as error:
         'motifold.plots needs matplotlib, which is not installed: pip install "motifold[plots]"'
     ) from error
 
+from motifold.plots.contributions import plot_contributions
 from motifold.plots.factors import plot_factors
 from motifold.plots.loss import plot_loss
 from motifold.plots.motifs import plot_motifs
+from motifold.plots.reconstruction import plot_reconstruction
 
-__all__ = ["plot_factors", "plot_loss", "plot_motifs"]
+__all__ = [
+    "plot_contributions",
+    "plot_factors",
+    "plot_loss",
+    "plot_motifs",
+    "plot_reconstruction",
+]

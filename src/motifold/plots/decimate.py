@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ def pool(values: npt.NDArray[Any], edges: npt.NDArray[np.intp]) -> npt.NDArray[A
     """
     if len(edges) == len(values) + 1:
         return values
-    return np.fmax.reduceat(values, edges[:-1], axis=0)
+    # A loop over buckets, of which there are few: reduceat took six times as long.
+    return np.stack([np.fmax.reduce(values[a:b], axis=0) for a, b in pairwise(edges)])
 
 
 def envelope(
@@ -39,9 +41,9 @@ def envelope(
     if n_bins <= 2 * max_buckets:
         return np.arange(n_bins) + 0.5, values
     edges = bucket_edges(n_bins, max_buckets)
-    starts, widths = edges[:-1], np.diff(edges)
-    positions = starts[:, None] + widths[:, None] * np.array([0.25, 0.75])
+    positions = edges[:-1, None] + np.diff(edges)[:, None] * np.array([0.25, 0.75])
     points = np.empty((2 * max_buckets, values.shape[1]), dtype=values.dtype)
-    points[0::2] = np.fmin.reduceat(values, starts, axis=0)
-    points[1::2] = np.fmax.reduceat(values, starts, axis=0)
+    for i, (a, b) in enumerate(pairwise(edges)):
+        points[2 * i] = np.fmin.reduce(values[a:b], axis=0)
+        points[2 * i + 1] = np.fmax.reduce(values[a:b], axis=0)
     return positions.ravel(), points

@@ -79,7 +79,8 @@ def plot_motifs(
         titles = [f"motif {k + 1}" for k in range(K)]
     if len(titles) != K:
         raise ValueError(f"titles must name each of the {K} motifs; there are {len(titles)}.")
-    features = Features.from_options(N, feature_axis, feature_label)
+    names = getattr(components, "feature_names_in_", None)
+    features = Features.from_options(N, feature_axis, feature_label, names)
     n_rows = -(-K // _MAX_COLUMNS)
     n_columns = -(-K // n_rows)
     size = (1.2 + _CELL[0] * max(n_columns, 4), 0.6 + _CELL[1] * max(n_rows, 1.4))
@@ -107,10 +108,10 @@ def plot_motifs(
     return figure
 
 
-def draw_lags(axes: Axes, L: int, rate: float | None, *, shown: bool) -> None:
-    """Ticks at the first and the last lag only: motifs are narrow."""
+def draw_lags(axes: Axes, L: int, rate: float | None, *, shown: bool, zero: bool = True) -> None:
+    """Ticks at the start and the end of the lags only: motifs are narrow."""
     end = in_time(L, rate)
-    axes.set_xticks([0, end], labels=["0", f"{end:.3g}"])
+    axes.set_xticks([0, end], labels=["0" if zero else "", f"{end:.3g}"])
     first, last = axes.get_xticklabels()  # inwards, so that neighbours do not collide
     first.set_horizontalalignment("left")
     last.set_horizontalalignment("right")

@@ -11,6 +11,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.gridspec import SubplotSpec
 from matplotlib.image import AxesImage
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -21,6 +22,7 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 LINE_STYLES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), ":", (0, (8, 3)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _NAMED_FEATURES = 20  # up to so many features each has its own tick
+_MARKED_SEGMENTS = 100
 _DARKEST = 99.5  # percentile of the values from which on they are drawn in the darkest shade
 
 
@@ -67,6 +69,15 @@ def prepared_figure(figure: Figure | SubFigure | None, size: tuple[float, float]
     return cast(Figure, figure)
 
 
+def draw_colorbar(
+    figure: Figure, image: AxesImage, cell: SubplotSpec, label: str = "value (data units)"
+) -> None:
+    """The scale of the recordings, beside them; what exceeds it is in the darkest shade."""
+    bar = figure.add_subplot(cell)
+    figure.colorbar(image, cax=bar, extend="max", label=label)
+    bar.set_label("colorbar")
+
+
 # --- time -----------------------------------------------------------------------------------
 
 
@@ -86,6 +97,24 @@ def time_label(quantity: str, rate: float | None) -> str:
     return f"{quantity} (bins)" if rate is None else f"{quantity} (s)"
 
 
+def mark_segments(axes: Axes, breaks: npt.NDArray[Any], rate: float | None) -> None:
+    """Dotted lines at the bins where a segment starts; none where they would hide the data."""
+    if not 0 < len(breaks) <= _MARKED_SEGMENTS:
+        return
+    x = np.repeat(in_time(breaks, rate), 3)
+    y = np.tile([0, 1, np.nan], len(breaks))  # one artist for all: a thousand would be slow
+    axes.plot(
+        x,
+        y,
+        color="black",
+        linewidth=1,
+        linestyle=":",
+        transform=axes.get_xaxis_transform(),
+        scalex=False,
+        scaley=False,
+    )
+
+
 # --- features -------------------------------------------------------------------------------
 
 
@@ -98,10 +127,13 @@ class Features:
     values: npt.NDArray[Any] | None = None  # (N,) monotone, in the units of the label
 
     @classmethod
-    def from_options(cls, N: int, feature_axis: Any, feature_label: str | None) -> Features:
+    def from_options(
+        cls, N: int, feature_axis: Any, feature_label: str | None, names: Any = None
+    ) -> Features:
         """From what the user gave; a feature axis is of frequencies unless its label says not."""
         if feature_axis is None:
-            return cls(np.arange(N), feature_label or "feature")
+            names = np.arange(N) if names is None else np.asarray(names)
+            return cls(names, feature_label or "feature")
         values = np.asarray(feature_axis)
         if values.shape != (N,) or values.dtype.kind not in "fiu":
             raise ValueError(
@@ -115,6 +147,10 @@ class Features:
                 "or leave it out."
             )
         return cls(values, feature_label or "frequency (Hz)", values)
+
+    def reordered(self, order: npt.NDArray[np.intp]) -> Features:
+        """The same features in another order, in which values no longer make an axis."""
+        return Features(self.names[order], f"{self.label} (sorted)")
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -157,14 +193,14 @@ class _ValueLocator(MaxNLocator):
         super().__init__(nbins=6, steps=[1, 2, 2.5, 5, 10])
         self._values = values.astype(np.float64)
 
-    def tick_values(self, vmin: float, vmax: float) -> npt.NDArray[Any]:
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
         """Positions of the round values between positions ``vmin`` and ``vmax``."""
         positions = np.arange(len(self._values))
         ends = sorted(_interpolate(end, positions, self._values) for end in (vmin, vmax))
         ticks = np.asarray(super().tick_values(*ends))
         inside = ticks[(ticks >= ends[0]) & (ticks <= ends[1])]
         rising = np.argsort(self._values)
-        return np.interp(inside, self._values[rising], positions[rising])
+        return np.interp(inside, self._values[rising], positions[rising]).tolist()
 
 
 def _interpolate(x: float, xs: npt.NDArray[Any], ys: npt.NDArray[Any]) -> float:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import sys
+from collections.abc import Callable
 
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib import pyplot
@@ -13,20 +16,16 @@ from matplotlib.figure import Figure
 
 from motifold import CNMF
 from motifold.datasets import make_sequences
-from motifold.plots import plot_factors
+from motifold.plots import (
+    plot_contributions,
+    plot_factors,
+    plot_loss,
+    plot_motifs,
+    plot_reconstruction,
+)
 
 T, N, K, L = 200, 40, 3, 10
 RATE = 50.0
-
-
-@pytest.fixture(scope="module")
-def X() -> np.ndarray:
-    return make_sequences(T, N, K, L, random_state=0).X
-
-
-@pytest.fixture(scope="module")
-def model(X: np.ndarray) -> CNMF:
-    return CNMF(K, L, random_state=0, tol=0, max_iter=30).fit(X)
 
 
 def axes_of(figure: Figure) -> dict[str, Axes]:
@@ -151,6 +150,46 @@ def test_missing_and_dead_parts_are_drawn(model: CNMF, X: np.ndarray) -> None:
         figure.draw_without_rendering()
 
 
+def test_data_alone_or_reconstruction_alone(model: CNMF, X: np.ndarray) -> None:
+    data = axes_of(plot_factors(model, X, show="data"))
+    assert "reconstruction" not in data
+    assert data["data"].get_xlabel() == "time (bins)"
+    assert "data" not in axes_of(plot_factors(model, X, show="reconstruction"))
+
+
+def test_frequencies_are_not_sorted_and_run_upwards(model: CNMF, X: np.ndarray) -> None:
+    frequencies = np.linspace(0, 4000, N)
+    axes = axes_of(plot_factors(model, X, feature_axis=frequencies))
+    np.testing.assert_array_equal(image_of(axes["data"]), X.T)
+    assert axes["data"].get_ylim() == axes["motif 1"].get_ylim() == (-0.5, N - 0.5)
+    assert axes["motif 1"].get_ylabel() == "frequency (Hz)"
+    axes = axes_of(plot_factors(model, X, feature_axis=frequencies, sort_features=True))
+    assert axes["motif 1"].get_ylabel() == "frequency (Hz) (sorted)"
+
+
+def test_a_million_bins_are_few_points(long_model: CNMF) -> None:
+    X = np.zeros((10**6, 3))
+    X[10, 1] = 1.0
+    axes = axes_of(plot_factors(long_model, X, sort_features=False))
+    assert image_of(axes["data"]).shape == image_of(axes["reconstruction"]).shape == (3, 2000)
+    assert np.argwhere(image_of(axes["data"])).tolist() == [[1, 0]]
+    for line in axes["activations"].lines:
+        assert len(line.get_xdata()) == 4000
+    first = np.asarray(axes["activations"].lines[0].get_xydata())
+    assert first[:, 1].max() == pytest.approx(1.95)  # the one event, in the upper of two lanes
+    assert abs(first[first[:, 1].argmax(), 0] - 123_456) <= 500
+
+
+def test_many_motifs_have_labels_that_do_not_collide() -> None:
+    model = CNMF(16, 4, acceleration=None, random_state=0, tol=0, max_iter=2)
+    figure = plot_factors(model.fit(np.random.default_rng(0).random((60, 8))), sampling_rate=62.5)
+    figure.draw_without_rendering()
+    axes = [ax for ax in figure.axes if str(ax.get_label()).startswith("motif")]
+    boxes = [ax.title.get_window_extent() for ax in axes]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(boxes))
+    assert [bool(ax.get_xlabel()) for ax in axes] == [True] + [False] * 15
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -159,6 +198,9 @@ def test_missing_and_dead_parts_are_drawn(model: CNMF, X: np.ndarray) -> None:
         {"time_range": (0, T + 1)},
         {"time_range": (0, 10), "sampling_rate": RATE},
         {"sampling_rate": 0},
+        {"show": "data"},
+        {"show": "nothing"},
+        {"feature_axis": [1, 2]},
         {"activations": np.ones((T, K + 1))},
     ],
 )
@@ -167,12 +209,24 @@ def test_bad_options_are_refused(model: CNMF, options: dict) -> None:
         plot_factors(model, **options)
 
 
-def test_nothing_else_is_touched(model: CNMF, X: np.ndarray) -> None:
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda model, X: plot_factors(model, X),
+        lambda model, X: plot_motifs(model, shared_scale=True),
+        lambda model, X: plot_loss({"a": [model, model]}).figure,
+        lambda model, X: plot_reconstruction(X, model, residual=True),
+        lambda model, X: plot_contributions(model, X),
+    ],
+    ids=["factors", "motifs", "loss", "reconstruction", "contributions"],
+)
+def test_nothing_else_is_touched(draw: Callable, model: CNMF, X: np.ndarray) -> None:
     arrays = (X, model.components_, model.activations_)
     copies = [array.copy() for array in arrays]
-    before = pyplot.get_fignums()
-    plot_factors(model, X).draw_without_rendering()
+    before, settings = pyplot.get_fignums(), dict(matplotlib.rcParams)
+    draw(model, X).draw_without_rendering()
     assert pyplot.get_fignums() == before
+    assert dict(matplotlib.rcParams) == settings
     for array, copy in zip(arrays, copies, strict=True):
         np.testing.assert_array_equal(array, copy)
 

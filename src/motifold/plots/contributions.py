@@ -1,0 +1,211 @@
+"""What each motif contributes: its share of the power, and the part of the data it explains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.gridspec import GridSpec
+
+from motifold.estimator import CNMF
+from motifold.plots.decimate import pool
+from motifold.plots.recording import Fit, Window
+from motifold.plots.style import (
+    IMAGE_MAP,
+    Features,
+    check_rate,
+    colour,
+    draw_colorbar,
+    mark_segments,
+    prepared_figure,
+    scale,
+    time_label,
+)
+
+_WIDTH = 11.0  # inches of the figure
+
+
+@dataclass(frozen=True)
+class _Contributions:
+    """What the motifs make of the stretch of time that is drawn."""
+
+    reference: npt.NDArray[Any]  # (columns, N), the data or, without it, the reconstruction
+    parts: list[npt.NDArray[Any]]  # (columns, N) for each motif
+    shares: npt.NDArray[Any]  # (K,) of the reference's power
+    together: float  # share of all motifs at once
+
+
+def plot_contributions(
+    model: CNMF,
+    X: Any = None,
+    *,
+    activations: Any = None,
+    lengths: Any = None,
+    motifs: Sequence[int] | None = None,
+    rate: float | None = None,
+    time_range: tuple[float, float] | None = None,
+    feature_axis: Any = None,
+    feature_label: str | None = None,
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """Draw the part of the data that each motif explains, and its share of the power.
+
+    On top is the data, or without it the reconstruction; below, one row for each motif: a bar for
+    its share, and, on a colour scale common to the motifs, the part of the reconstruction it
+    makes. The share of motif k is Σ(2X·X̂_k − X̂_k²)/ΣX² over the stretch drawn, floored at zero:
+    what it explains alone. Motifs that overlap explain less together than their shares add up to.
+    No pyplot figure is made and nothing is shown.
+
+    Parameters
+    ----------
+    model : CNMF
+        A fitted model.
+    X : array-like of shape (n_samples, n_features), list of such arrays, or None
+        The recording; None puts the reconstruction in its place. NaN is drawn blank and does not
+        count.
+    activations : array-like of shape (n_samples, n_components), list of such arrays, or None
+        Those of X. None means those of the training data; for another recording give
+        ``model.transform(X)``.
+    lengths : sequence of int or None
+        Rows of each segment of ``activations``; None means those of the fit, or one segment where
+        ``activations`` is one array.
+    motifs : sequence of int or None
+        Which motifs to draw, as positions in ``components_``; None draws all.
+    rate : float or None
+        Time bins per second; given, time is in seconds, else in bins.
+    time_range : (float, float) or None
+        Start and end of the stretch to draw, in the units of the time axis; None draws all.
+    feature_axis : array-like of shape (n_features,) or None
+        A number for each feature that rises (or falls) all along, such as its frequency in Hz;
+        greater is drawn higher. None numbers the features, from the top.
+    feature_label : str or None
+        What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
+    figure : matplotlib.figure.Figure, SubFigure or None
+        Where to draw; None makes a new one.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Its axes are labelled (``get_label``) "data" (or "reconstruction") and "colorbar",
+        "motif 1", …, "colorbar" and "shares".
+
+    Examples
+    --------
+    >>> from motifold import CNMF
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.plots import plot_contributions
+    >>> X = make_sequences(300, 20, 2, 8, random_state=0).X
+    >>> model = CNMF(n_components=2, n_lags=8, random_state=0).fit(X)
+    >>> figure = plot_contributions(model, X, rate=100)
+    >>> [axes.get_label() for axes in figure.axes]
+    ['data', 'colorbar', 'motif 1', 'motif 2', 'colorbar', 'shares']
+    """
+    check_rate(rate)
+    fit = Fit.from_options(model, activations, lengths)
+    data = None if X is None else fit.checked_data(X)
+    window = Window.from_range(time_range, rate, fit.shape[0])
+    names = getattr(model, "feature_names_in_", None)
+    features = Features.from_options(fit.shape[1], feature_axis, feature_label, names)
+    chosen = _checked_motifs(motifs, fit.H.shape[1])
+    found = _contributions(fit, data, window)
+
+    name = "data" if data is not None else "reconstruction"
+    height = float(np.clip(7 / len(chosen), 0.4, 1.4))  # inches of a motif's row
+    figure = prepared_figure(figure, (_WIDTH, 2.6 + height * len(chosen)))
+    grid = GridSpec(
+        1 + len(chosen),
+        3,
+        figure=figure,
+        width_ratios=[2, 8, 0.2],
+        height_ratios=[max(1.4, height)] + [height] * len(chosen),
+    )
+    top = figure.add_subplot(grid[0, 1], label=name)
+    norm = scale(found.reference)
+    image = features.draw_image(top, found.reference, window.span, cmap=IMAGE_MAP, norm=norm)
+    top.set_title(name, fontsize="medium")
+    top.tick_params(labelbottom=False)
+    features.draw_labels(top)
+    draw_colorbar(figure, image, grid[0, 2], "value")
+    rows = [figure.add_subplot(grid[1 + i, 1], sharex=top, sharey=top) for i in range(len(chosen))]
+    _draw_parts(rows, chosen, found, features, window)
+    draw_colorbar(figure, rows[0].images[0], grid[1:, 2])
+    for axes in (top, *rows):
+        mark_segments(axes, window.breaks(fit.segments), rate)
+    _draw_shares(figure.add_subplot(grid[1:, 0], label="shares"), found, chosen, name)
+    return figure
+
+
+def _checked_motifs(motifs: Sequence[int] | None, K: int) -> list[int]:
+    chosen = list(range(K)) if motifs is None else [int(k) for k in motifs]
+    if not chosen or not all(0 <= k < K for k in chosen) or len(set(chosen)) < len(chosen):
+        raise ValueError(
+            f"motifs must be different positions from 0 to {K - 1}, at least one; they are "
+            f"{motifs}."
+        )
+    return chosen
+
+
+def _contributions(fit: Fit, data: npt.NDArray[Any] | None, window: Window) -> _Contributions:
+    """One pass over the stretch of time, in blocks."""
+    K = fit.H.shape[1]
+    columns: list[list[npt.NDArray[Any]]] = [[] for _ in range(K + 1)]
+    explained, power, residual = np.zeros(K), 0.0, 0.0
+    for edges in window.blocks():
+        a, b = int(edges[0]), int(edges[-1])
+        reference = fit.rows(a, b) if data is None else data[a:b]
+        columns[K].append(pool(reference, edges - a))
+        missing = np.isnan(reference)
+        X = np.where(missing, 0, reference) if missing.any() else reference
+        power += _dot(X, X)
+        left = X.astype(np.float64)
+        for k, part in enumerate(fit.parts(a, b)):
+            columns[k].append(pool(part, edges - a))
+            part[missing] = 0
+            explained[k] += 2 * _dot(X, part) - _dot(part, part)
+            left -= part
+        residual += _dot(left, left)
+    *parts, image = [np.concatenate(blocks) for blocks in columns]
+    shares = np.maximum(explained, 0) / (power or 1)
+    together = max(0.0, 1 - residual / power) if power else 0.0
+    return _Contributions(image, parts, shares, together)
+
+
+def _dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+    return float(np.einsum("tn,tn->", a, b, dtype=np.float64))
+
+
+def _draw_parts(
+    rows: list[Axes],
+    chosen: list[int],
+    found: _Contributions,
+    features: Features,
+    window: Window,
+) -> None:
+    """The part of each motif in its row, all on the scale of the strongest."""
+    norm = max((scale(found.parts[k]) for k in chosen), key=lambda norm: float(norm.vmax or 0))
+    for axes, k in zip(rows, chosen, strict=True):
+        axes.set_label(f"motif {k + 1}")
+        features.draw_image(axes, found.parts[k], window.span, cmap=IMAGE_MAP, norm=norm)
+        features.draw_labels(axes, shown=False)
+        axes.tick_params(labelbottom=axes is rows[-1], left=False)
+    rows[-1].set_xlabel(time_label("time", window.rate))
+
+
+def _draw_shares(axes: Axes, found: _Contributions, chosen: list[int], name: str) -> None:
+    """Bars, each beside its motif's row."""
+    percent, together = 100 * found.shares[chosen], 100 * found.together
+    bars = axes.barh(range(len(chosen)), percent, height=0.6, color=[colour(k) for k in chosen])
+    axes.bar_label(bars, fmt="%.1f", padding=3, fontsize="small")
+    axes.set_ylim(len(chosen) - 0.5, -0.5)
+    axes.set_xlim(0, 1.25 * (percent.max() or 1))  # room for the numbers
+    axes.set_yticks(range(len(chosen)), labels=[f"motif {k + 1}" for k in chosen])
+    for k, label in zip(chosen, axes.get_yticklabels(), strict=True):
+        label.set(color=colour(k), fontweight="bold")
+    # Not in a title, for which the layout would leave room above every row.
+    axes.set_xlabel(f"share of the {name}'s power (%)\nall motifs together: {together:.1f}")
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,139 @@
+"""The data above its reconstruction, and what is left of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from motifold.plots.recording import Fit, Window, stacked
+from motifold.plots.style import (
+    IMAGE_MAP,
+    Features,
+    check_rate,
+    draw_colorbar,
+    mark_segments,
+    prepared_figure,
+    scale,
+    time_label,
+)
+
+_WIDTH, _ROW = 9.6, 2.3  # inches of the figure, and of one recording's height
+
+Rows = Callable[[int, int], npt.NDArray[Any]]  # bins a to b of a recording
+
+
+def plot_reconstruction(
+    X: Any,
+    reconstruction: Any,
+    *,
+    residual: bool = False,
+    rate: float | None = None,
+    time_range: tuple[float, float] | None = None,
+    feature_axis: Any = None,
+    feature_label: str | None = None,
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """Draw the data above its reconstruction, on one colour scale and with shared axes.
+
+    Long recordings are drawn by the largest values of some two thousand stretches of time. No
+    pyplot figure is made and nothing is shown.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or list of such arrays
+        The recording. NaN is drawn blank.
+    reconstruction : CNMF or array-like of shape (n_samples, n_features), or list of such arrays
+        The model fitted to X, or any reconstruction; for a recording that the model was not
+        fitted to give ``model.inverse_transform(model.transform(X))``.
+    residual : bool, default=False
+        Draw below what is left, ``|X − reconstruction|``, on the same scale.
+    rate : float or None
+        Time bins per second; given, time is in seconds, else in bins.
+    time_range : (float, float) or None
+        Start and end of the stretch to draw, in the units of the time axis; None draws all.
+    feature_axis : array-like of shape (n_features,) or None
+        A number for each feature that rises (or falls) all along, such as its frequency in Hz;
+        greater is drawn higher. None numbers the features, from the top.
+    feature_label : str or None
+        What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
+    figure : matplotlib.figure.Figure, SubFigure or None
+        Where to draw; None makes a new one.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Its axes are labelled (``get_label``) "data", "reconstruction", "residual" and "colorbar".
+
+    Examples
+    --------
+    >>> from motifold import CNMF
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.plots import plot_reconstruction
+    >>> X = make_sequences(300, 20, 2, 8, random_state=0).X
+    >>> model = CNMF(n_components=2, n_lags=8, random_state=0).fit(X)
+    >>> figure = plot_reconstruction(X, model, residual=True, rate=100, time_range=(0, 2))
+    >>> [axes.get_label() for axes in figure.axes]
+    ['data', 'reconstruction', 'residual', 'colorbar']
+    """
+    check_rate(rate)
+    data = stacked(X)
+    if data.ndim != 2:
+        raise ValueError(f"X must have shape (n_samples, n_features), not {data.shape}.")
+    rows, segments = _rows_and_segments(reconstruction, data.shape)
+    window = Window.from_range(time_range, rate, data.shape[0])
+    names = getattr(reconstruction, "feature_names_in_", None)
+    features = Features.from_options(data.shape[1], feature_axis, feature_label, names)
+    images = {
+        "data": window.pooled(lambda a, b: data[a:b]),
+        "reconstruction": window.pooled(rows),
+    }
+    if residual:
+        images["residual"] = window.pooled(lambda a, b: np.abs(data[a:b] - rows(a, b)))
+    figure = prepared_figure(figure, (_WIDTH, 0.6 + _ROW * len(images)))
+    draw_recordings(figure, images, features, window, window.breaks(segments))
+    return figure
+
+
+def draw_recordings(
+    figure: Figure,
+    images: dict[str, npt.NDArray[Any]],
+    features: Features,
+    window: Window,
+    breaks: npt.NDArray[Any],
+) -> None:
+    """Images (columns, N) below each other on the scale of the first, with a colour bar."""
+    grid = figure.add_gridspec(len(images), 2, width_ratios=[40, 1])
+    norm = scale(next(iter(images.values())))
+    first: Axes | None = None
+    for row, (name, values) in enumerate(images.items()):
+        axes = figure.add_subplot(grid[row, 0], sharex=first, sharey=first, label=name)
+        first = first or axes
+        image = features.draw_image(axes, values, window.span, cmap=IMAGE_MAP, norm=norm)
+        axes.set_title("|data − reconstruction|" if name == "residual" else name, fontsize="medium")
+        features.draw_labels(axes)
+        axes.tick_params(labelbottom=row == len(images) - 1)
+        mark_segments(axes, breaks, window.rate)
+    axes.set_xlabel(time_label("time", window.rate))
+    draw_colorbar(figure, image, grid[:, 1])
+
+
+def _rows_and_segments(reconstruction: Any, shape: tuple[int, ...]) -> tuple[Rows, Any]:
+    """A function that gives rows of the reconstruction, and the segment of each row."""
+    if hasattr(reconstruction, "inverse_transform"):
+        fit = Fit.from_options(reconstruction, None, None)
+        rows, segments, found = fit.rows, fit.segments, fit.shape
+    else:
+        X_hat = stacked(reconstruction)
+        rows, segments, found = (lambda a, b: X_hat[a:b]), np.zeros(len(X_hat)), X_hat.shape
+    if found != shape:
+        raise ValueError(
+            f"X must have the shape of its reconstruction: X has {shape}, the reconstruction "
+            f"{found}. For another recording than the model was fitted to give "
+            "model.inverse_transform(model.transform(X))."
+        )
+    return rows, segments

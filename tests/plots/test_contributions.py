@@ -1,0 +1,96 @@
+"""Shares of power and parts of the reconstruction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from motifold import CNMF
+from motifold.plots import plot_contributions
+
+
+def axes_of(figure: Figure) -> dict[str, Axes]:
+    return {str(axes.get_label()): axes for axes in figure.axes}
+
+
+def bars(figure: Figure) -> np.ndarray:
+    return np.array([bar.get_width() for bar in axes_of(figure)["shares"].patches])
+
+
+def parts_by_hand(model: CNMF) -> np.ndarray:
+    """(K, T, N), by the definition of the model."""
+    W, H = model.components_, model.activations_
+    out = np.zeros((len(W), len(H), W.shape[2]))
+    for lag in range(W.shape[1]):
+        shifted = H[: len(H) - lag]
+        out[:, lag:] += shifted.T[:, :, None] * W[:, lag][:, None]
+    return out
+
+
+def test_rows_are_the_parts_of_each_motif(model: CNMF, X: np.ndarray) -> None:
+    axes = axes_of(plot_contributions(model, X))
+    np.testing.assert_array_equal(axes["data"].images[0].get_array(), X.T)
+    for k, part in enumerate(parts_by_hand(model)):
+        np.testing.assert_allclose(axes[f"motif {k + 1}"].images[0].get_array(), part.T, atol=1e-12)
+    assert len({axes[f"motif {k}"].images[0].get_clim() for k in (1, 2, 3)}) == 1
+
+
+def test_bars_are_shares_of_power(model: CNMF, X: np.ndarray) -> None:
+    figure = plot_contributions(model, X)
+    parts = parts_by_hand(model)
+    shares = [np.sum(2 * X * part - part**2) / np.sum(X**2) for part in parts]
+    np.testing.assert_allclose(bars(figure), 100 * np.maximum(shares, 0))
+    together = 100 * (1 - np.sum((X - parts.sum(axis=0)) ** 2) / np.sum(X**2))
+    assert f"together: {together:.1f}" in axes_of(figure)["shares"].get_xlabel()
+
+
+def test_missing_values_do_not_count(model: CNMF, X: np.ndarray) -> None:
+    holes = X.copy()
+    holes[50:100, ::2] = np.nan
+    seen = np.isfinite(holes)
+    parts = parts_by_hand(model) * seen
+    known = np.where(seen, X, 0)
+    shares = [np.sum(2 * known * part - part**2) / np.sum(known**2) for part in parts]
+    np.testing.assert_allclose(bars(plot_contributions(model, holes)), 100 * np.array(shares))
+
+
+def test_without_data_the_reconstruction_takes_its_place(model: CNMF) -> None:
+    figure = plot_contributions(model)
+    X_hat = model.inverse_transform(model.activations_)
+    axes = axes_of(figure)
+    np.testing.assert_allclose(axes["reconstruction"].images[0].get_array(), X_hat.T)
+    assert "reconstruction's power" in axes["shares"].get_xlabel()
+    assert "together: 100.0" in axes["shares"].get_xlabel()
+
+
+def test_some_motifs_of_a_stretch(model: CNMF, X: np.ndarray) -> None:
+    figure = plot_contributions(model, X, motifs=[2, 0], rate=50, time_range=(1, 3))
+    axes = axes_of(figure)
+    drawn = [label for label in axes if label.startswith("motif")]
+    assert drawn == ["motif 3", "motif 1"]
+    part = parts_by_hand(model)[2, 50:150]
+    np.testing.assert_allclose(axes["motif 3"].images[0].get_array(), part.T, atol=1e-12)
+    assert axes["motif 1"].get_xlim() == (1, 3)
+    assert axes["motif 1"].get_xlabel() == "time (s)"
+    share = np.sum(2 * X[50:150] * part - part**2) / np.sum(X[50:150] ** 2)
+    assert bars(figure)[0] == pytest.approx(100 * share)
+    names = [label.get_text() for label in axes["shares"].get_yticklabels()]
+    assert names == ["motif 3", "motif 1"]
+
+
+def test_a_million_bins_are_drawn_in_two_thousand_columns(long_model: CNMF) -> None:
+    axes = axes_of(plot_contributions(long_model, np.zeros((10**6, 3))))
+    shapes = {ax.images[0].get_array().shape for ax in axes.values() if ax.images}
+    assert (3, 2000) in shapes
+    assert all(shape[1] <= 2000 for shape in shapes)
+    part = np.asarray(axes["motif 1"].images[0].get_array())
+    np.testing.assert_allclose(part.max(axis=1), long_model.components_[0].max(axis=0))
+    assert "together: 0.0" in axes["shares"].get_xlabel()  # of silence nothing can be explained
+
+
+@pytest.mark.parametrize("motifs", [[], [3], [-1], [0, 0]])
+def test_bad_motifs_are_refused(model: CNMF, motifs: list) -> None:
+    with pytest.raises(ValueError, match="motifs must be different positions from 0 to 2"):
+        plot_contributions(model, motifs=motifs)
