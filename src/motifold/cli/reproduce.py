@@ -17,7 +17,7 @@ _EXPERIMENTS = ("synthetic", "songbird", "speech")
     default=None,
     metavar="S",
     help="Seconds of fitting for each experiment in all, divided over its data sets, starts, and "
-    "three algorithms in two forms.  [default: synthetic 300, songbird 120, speech 600]",
+    "three algorithms in two forms.  [default: synthetic 600, songbird 120, speech 600]",
 )
 @click.option(
     "--seeds",

@@ -34,7 +34,7 @@ def reproduce(
         Folder for the results; made if it is not there.
     time_limit : float or None, default=None
         Seconds of fitting for each experiment in all. They are divided over its data sets, three
-        algorithms in two forms, and the starts. None means 300 for synthetic, 120 for songbird and
+        algorithms in two forms, and the starts. None means 600 for synthetic, 120 for songbird and
         600 for speech: long enough for most verdicts.
     seeds : int, default=3
         Number of random starts.
