@@ -156,6 +156,22 @@ def test_what_was_made_otherwise_is_made_again(small, fitted, tmp_path):
     assert len(fitted) == 6
 
 
+def test_fits_of_an_unfinished_plan_are_not_mixed_with_older_ones(small, tmp_path, monkeypatch):
+    common = ("--seeds", "1", "--out", str(tmp_path), "--time-limit")
+    run("songbird", *common, "0.3")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "_fit", interrupted)
+        run("songbird", *common, "0.36")
+    run("speech", *common, "0.3")
+    claims = (tmp_path / "claims.md").read_text()
+    assert "## Speech" in claims
+    assert "## Songbird" not in claims
+
+
 def test_experiments_gather_in_a_folder(small, tmp_path):
     for name in ("songbird", "speech"):
         answer = run(name, "--time-limit", "0.3", "--seeds", "1", "--out", str(tmp_path))
@@ -168,6 +184,7 @@ def test_experiments_gather_in_a_folder(small, tmp_path):
         assert (tmp_path / f"{name}.png").exists()
 
 
+@pytest.mark.slow
 def test_all_on_small_data(small, fitted, tmp_path):
     answer = run("all", "--seeds", "1", "--time-limit", "0.6", "--out", str(tmp_path))
     assert answer.exit_code == 0, answer.output

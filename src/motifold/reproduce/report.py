@@ -26,11 +26,10 @@ in half of its time, or that MU did not arrive and the factor is but a bound: gi
 `--time-limit`.
 
 Bear in mind that the MU of this package is not the paper's: it works on the same small statistics
-as HALS and ANLS, so that its iterations cost no more than theirs, and it is far faster than an MU
-that forms the reconstruction for each factor. That takes from the advantage of the other two,
-which here comes from needing fewer iterations alone. Where a verdict is *changed*, the claim's
-direction is right, but not its size. The paper's own recording of speech was never published;
-spoken digits of the same shape stand in for it.
+as HALS and ANLS (the tables have the cost of one iteration), and so is far faster than an MU that
+forms the reconstruction again and again. All three are far faster than the paper's in absolute
+terms, too. A verdict *changed* means that the claim's direction is right, but not its size. The
+paper's own recording of speech was never published; spoken digits of the same shape stand in.
 """
 
 

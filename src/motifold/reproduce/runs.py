@@ -100,14 +100,15 @@ class Store:
             return None
         return Plan(experiment, content["seeds"], content["time_limit"])
 
-    def save(self, run: Run, settings: str) -> None:
-        """Write the file of a fit, with the settings it was made by."""
+    def save(self, run: Run, limit: float, fingerprint: str) -> None:
+        """Write the file of a fit, with its time limit and the fingerprint of its problem."""
         arrays: dict[str, Any] = {
             "iteration": run.iteration,
             "seconds": run.seconds,
             "loss": run.loss,
             "components": run.components,
-            "settings": np.array(settings),
+            "limit": np.array(limit),
+            "fingerprint": np.array(fingerprint),
         }
 
         def write(path: Path) -> None:
@@ -117,11 +118,15 @@ class Store:
         path = self.path(run.data, run.algorithm, run.acceleration, run.seed)
         _replace(path, write)
 
-    def load(self, data: str, key: tuple[str, str, int], settings: str | None = None) -> Run | None:
-        """The fit in its file; None if it is not there, or was made by other settings."""
+    def load(
+        self, data: str, key: tuple[str, str, int], limit: float, fingerprint: str | None = None
+    ) -> Run | None:
+        """The fit in its file; None if it is not there, or had another limit or problem."""
         try:
             with np.load(self.path(data, *key)) as arrays:
-                if settings is not None and str(arrays["settings"]) != settings:
+                if float(arrays["limit"]) != limit:
+                    return None
+                if fingerprint is not None and str(arrays["fingerprint"]) != fingerprint:
                     return None
                 course = [arrays[name] for name in ("iteration", "seconds", "loss", "components")]
         except (FileNotFoundError, KeyError, ValueError, zipfile.BadZipFile):
@@ -132,7 +137,7 @@ class Store:
     def load_all(self, plan: Plan) -> list[Run]:
         """The fits of a plan that are there."""
         found = [
-            self.load(data.name, key)
+            self.load(data.name, key, plan.seconds_each(data))
             for data in plan.experiment.data_sets
             for key in plan.fit_keys()
         ]
@@ -148,18 +153,18 @@ def run_plan(
     with work_bar(plan.n_runs, plan.experiment.name, "fit", shown=progress) as bar:
         for data in plan.experiment.data_sets:
             X, seconds = recordings[data.name].X, plan.seconds_each(data)
-            settings = _settings(X, data, seconds)
+            fingerprint = _fingerprint(X, data)
             is_warm = False
             for key in plan.fit_keys():
                 algorithm, acceleration, seed = key
                 bar.set_postfix_str(f"{data.title}, {algorithm} {acceleration}, start {seed + 1}")
-                run = store.load(data.name, key, settings)
+                run = store.load(data.name, key, seconds, fingerprint)
                 if run is None:
                     if not is_warm:
                         _warm_up(X, data)
                         is_warm = True
                     run = _fit(X, data, key, seconds, plan.experiment.name)
-                    store.save(run, settings)
+                    store.save(run, seconds, fingerprint)
                 runs.append(run)
                 bar.update()
         bar.set_postfix_str("")
@@ -227,10 +232,9 @@ def _warm_up(X: npt.NDArray[np.float64], data: DataSet) -> None:
             model.set_params(random_state=0).fit(X)
 
 
-def _settings(X: npt.NDArray[np.float64], data: DataSet, seconds: float) -> str:
-    """What a fit depends on besides its key: a file made by other settings is not used."""
-    fingerprint = [*X.shape, data.K, data.L, float(np.vdot(X, X)), seconds]
-    return json.dumps(fingerprint)
+def _fingerprint(X: npt.NDArray[np.float64], data: DataSet) -> str:
+    """Of the problem that is fitted: a file made for another one is not used."""
+    return json.dumps([*X.shape, data.K, data.L, float(np.vdot(X, X))])
 
 
 def _replace(path: Path, write: Callable[[Path], Any]) -> None:
