@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from courses import make_fits, make_run
 
-from motifold.reproduce.claims import Verdict, claims_of, judge_ratio
+from motifold.reproduce.claims import (
+    Verdict,
+    claims_of,
+    judge_growth,
+    judge_ratio,
+    judge_similar,
+)
 from motifold.reproduce.measures import (
     Fits,
     Ratio,
@@ -88,6 +94,18 @@ def test_a_factor_of_about_three(ratio, verdict):
 )
 def test_clearly_slower(ratio, verdict):
     assert judge_ratio(ratio, 2.0, np.inf) is verdict
+
+
+def test_bounds_leave_similarity_and_growth_open():
+    bound = Ratio(1.8, at_least=True)
+    assert judge_similar([Ratio(0.6), Ratio(1.9)]) is Verdict.HOLDS
+    assert judge_similar([Ratio(0.4)]) is Verdict.FAILS
+    assert judge_similar([Ratio(1.0), bound]) is Verdict.SHORT
+    assert judge_similar([Ratio(2.5, at_least=True), bound]) is Verdict.FAILS
+    assert judge_growth(Ratio(1.0), bound) is Verdict.HOLDS
+    assert judge_growth(Ratio(1.7), bound) is Verdict.SHORT
+    assert judge_growth(bound, Ratio(9.0)) is Verdict.SHORT
+    assert judge_growth(Ratio(1.7), Ratio(1.8)) is Verdict.FAILS
 
 
 def verdicts(experiment: str, runs) -> list[Verdict]:

@@ -75,6 +75,22 @@ def judge_ratio(ratio: Ratio, low: float, high: float) -> Verdict:
     return Verdict.SHORT if ratio.at_least else Verdict.CHANGED
 
 
+def judge_similar(ratios: Sequence[Ratio]) -> Verdict:
+    """Whether the times are alike, up to a factor."""
+    if any(not 1 / _SIMILAR <= ratio.value <= _SIMILAR for ratio in ratios):
+        return Verdict.FAILS
+    return Verdict.SHORT if any(ratio.at_least for ratio in ratios) else Verdict.HOLDS
+
+
+def judge_growth(first: Ratio, last: Ratio) -> Verdict:
+    """Whether the last factor is larger than the first; a bound may leave it open."""
+    if first.at_least:
+        return Verdict.SHORT
+    if last.value > _SLOWER * first.value:
+        return Verdict.HOLDS
+    return Verdict.SHORT if last.at_least else Verdict.FAILS
+
+
 def _slowness(fits: Fits) -> tuple[Ratio, Ratio, str]:
     """How much slower MU is than HALS and than ANLS, and both as text."""
     hals, anls = fits.slower("MU", "HALS"), fits.slower("MU", "ANLS")
@@ -102,8 +118,7 @@ def _similar_at(T: int) -> Callable[[FitsOf], Judgement]:
     def judge(fits: FitsOf) -> Judgement:
         of = fits[f"T{T}"]
         hals, anls, measured = _slowness(of)
-        alike = all(1 / _SIMILAR <= r.value <= _SIMILAR and not r.at_least for r in (hals, anls))
-        verdict = Verdict.HOLDS if alike else Verdict.FAILS
+        verdict = judge_similar((hals, anls))
         if not _settled(of):
             verdict = Verdict.SHORT
         return f"T = {T}: all three algorithms perform similarly", measured, verdict
@@ -177,7 +192,7 @@ def _grows_with_size(fits: FitsOf) -> Judgement:
     names = ("T500", "T2500", "T10000", "T50000")
     ratios = [fits[name].slower("MU", "HALS") for name in names]
     listed = ", ".join(f"{ratio} at {name[1:]}" for ratio, name in zip(ratios, names, strict=True))
-    verdict = Verdict.HOLDS if ratios[-1].value > _SLOWER * ratios[0].value else Verdict.FAILS
+    verdict = judge_growth(ratios[0], ratios[-1])
     if not all(_settled(fits[name]) for name in (names[0], names[-1])):
         verdict = Verdict.SHORT
     claim = "The advantage of HALS and ANLS over MU grows with the size of the data"
@@ -203,8 +218,7 @@ def _hals_and_anls(data: str) -> Callable[[FitsOf], Judgement]:
     def judge(fits: FitsOf) -> Judgement:
         of = fits[data]
         ratio = of.slower("ANLS", "HALS")
-        alike = 1 / _SIMILAR <= ratio.value <= _SIMILAR and not ratio.at_least
-        verdict = Verdict.HOLDS if alike else Verdict.FAILS
+        verdict = judge_similar((ratio,))
         if not _settled(of):
             verdict = Verdict.SHORT
         return "HALS and ANLS perform similarly", f"ANLS takes {ratio} the time of HALS", verdict
