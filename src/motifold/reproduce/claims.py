@@ -30,6 +30,15 @@ _ALIKE = 0.8  # median similarity of motifs that count as alike
 _MOST = 0.5  # of the motifs, that are to be harmonic stacks
 _HIGHEST_HZ = 4000.0  # of the speech spectrogram
 
+# How the verdicts are reached, for the reader of the table.
+RULES = (
+    f"Times are *similar* up to a factor of {_SIMILAR:g}; MU is *clearly slower* from {_CLEARLY:g} "
+    f"times on, and *slower* at all from {_SLOWER:g}; *about* a factor is from two thirds of it to "
+    f"one and a half; *little progress* is up to {_LITTLE:.0%} of the way. Motifs are *alike* if "
+    f"their median similarity (cosine at the best shift, matched one to one) is at least {_ALIKE:g} "
+    "and above that of different motifs of one fit."
+)
+
 FitsOf = dict[str, Fits]  # by the name of the data set
 
 

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 
-from motifold.reproduce.claims import claims_of
+from motifold.reproduce.claims import RULES, claims_of
 from motifold.reproduce.experiments import EXPERIMENTS, Experiment
 from motifold.reproduce.measures import NEAR, Fits, near_loss, time_to
 from motifold.reproduce.runs import ACCELERATIONS, ALGORITHMS, Plan, Run, Store
@@ -58,7 +58,14 @@ def write_curves(path: Path, runs: Sequence[Run]) -> None:
 
 def write_claims(path: Path, results: Sequence[tuple[Plan, list[Run]]]) -> None:
     """The table of claims, and of the times behind it, in Markdown."""
-    parts = ["# The paper's claims, and what was measured\n", _INTRODUCTION, _machine(), ""]
+    parts = [
+        "# The paper's claims, and what was measured\n",
+        _INTRODUCTION,
+        RULES,
+        "",
+        _machine(),
+        "",
+    ]
     for plan, runs in results:
         parts += [f"## {plan.experiment.title}\n", _how(plan), ""]
         rows = [
@@ -85,7 +92,7 @@ def _how(plan: Plan) -> str:
         f"{data.title} {plan.seconds_each(data):.2g} s" for data in plan.experiment.data_sets
     )
     return (
-        f"{plan.seeds} random starts; {plan.time_limit:g} s of fitting in all, which gives each "
+        f"{plan.seeds} random start{'s' * (plan.seeds > 1)}; {plan.time_limit:g} s of fitting in all, which gives each "
         f"fit: {times}."
     )
 
