@@ -35,8 +35,8 @@ RULES = (
     f"Times are *similar* up to a factor of {_SIMILAR:g}; MU is *clearly slower* from {_CLEARLY:g} "
     f"times on, and *slower* at all from {_SLOWER:g}; *about* a factor is from two thirds of it to "
     f"one and a half; *little progress* is up to {_LITTLE:.0%} of the way. Motifs are *alike* if "
-    f"their median similarity (cosine at the best shift, matched one to one) is at least {_ALIKE:g} "
-    "and above that of different motifs of one fit."
+    "their median similarity (cosine at the best shift, matched one to one) is at least "
+    f"{_ALIKE:g} and above that of different motifs of one fit."
 )
 
 FitsOf = dict[str, Fits]  # by the name of the data set

@@ -91,10 +91,8 @@ def _how(plan: Plan) -> str:
     times = ", ".join(
         f"{data.title} {plan.seconds_each(data):.2g} s" for data in plan.experiment.data_sets
     )
-    return (
-        f"{plan.seeds} random start{'s' * (plan.seeds > 1)}; {plan.time_limit:g} s of fitting in all, which gives each "
-        f"fit: {times}."
-    )
+    starts = "one random start" if plan.seeds == 1 else f"{plan.seeds} random starts"
+    return f"From {starts}; {plan.time_limit:g} s of fitting in all, which gives each fit: {times}."
 
 
 def _caption() -> str:
