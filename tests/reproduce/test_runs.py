@@ -202,6 +202,15 @@ def test_the_time_is_divided():
     assert len(set(plan.fit_keys())) == 18
 
 
+def test_rounding_of_the_data_is_no_other_problem():
+    data = SMALL["songbird"].data_sets[0]
+    X = data.load(None).X
+    same = runs._fingerprint(X, data)
+    assert runs._fingerprint(X * (1 + 1e-12), data) == same
+    assert runs._fingerprint(X * 1.01, data) != same
+    assert runs._fingerprint(X[:-1], data) != same
+
+
 def test_the_start_is_scaled_to_the_data():
     X = make_sequences(100, 8, 2, 4, random_state=0).X
 

@@ -234,7 +234,8 @@ def _warm_up(X: npt.NDArray[np.float64], data: DataSet) -> None:
 
 def _fingerprint(X: npt.NDArray[np.float64], data: DataSet) -> str:
     """Of the problem that is fitted: a file made for another one is not used."""
-    return json.dumps([*X.shape, data.K, data.L, float(np.vdot(X, X))])
+    # Six digits: the last ones change with the number of threads, which is no other problem.
+    return json.dumps([*X.shape, data.K, data.L, f"{np.vdot(X, X):.6g}"])
 
 
 def _replace(path: Path, write: Callable[[Path], Any]) -> None:
