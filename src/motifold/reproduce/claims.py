@@ -36,7 +36,9 @@ RULES = (
     f"times on, and *slower* at all from {_SLOWER:g}; *about* a factor is from two thirds of it to "
     f"one and a half; *little progress* is up to {_LITTLE:.0%} of the way. Motifs are *alike* if "
     "their median similarity (cosine at the best shift, matched one to one) is at least "
-    f"{_ALIKE:g} and above that of different motifs of one fit."
+    f"{_ALIKE:g} and above that of different motifs of one fit. The paper does not "
+    "define these words: the limits are ours, set with first runs at hand, and factors depend on "
+    "what counts as nearly converged."
 )
 
 FitsOf = dict[str, Fits]  # by the name of the data set

@@ -27,9 +27,9 @@ in half of its time, or that MU did not arrive and the factor is but a bound: gi
 
 Bear in mind that the MU of this package is not the paper's: it works on the same small statistics
 as HALS and ANLS (the tables have the cost of one iteration), and so is far faster than an MU that
-forms the reconstruction again and again. All three are far faster than the paper's in absolute
-terms, too. A verdict *changed* means that the claim's direction is right, but not its size. The
-paper's own recording of speech was never published; spoken digits of the same shape stand in.
+forms the reconstruction again and again. A verdict *changed* means that the claim's direction is
+right, but not its size. The paper's own recording of speech was never published; spoken digits of
+the same shape stand in.
 """
 
 
