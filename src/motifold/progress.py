@@ -1,4 +1,4 @@
-"""A progress bar for the loop, drawn by tqdm."""
+"""Progress bars, drawn by tqdm: one for the loop, one for any other work."""
 
 from __future__ import annotations
 
@@ -8,6 +8,19 @@ from types import TracebackType
 from tqdm import tqdm
 
 from motifold.state import LoopState
+
+
+def work_bar(total: int, name: str, unit: str, *, shown: bool = True) -> tqdm:
+    """A bar for work of a known amount; large amounts are written as 1.2M."""
+    return tqdm(
+        total=total,
+        desc=name,
+        unit=unit,
+        unit_scale=total > 10_000,
+        file=sys.stderr,
+        dynamic_ncols=True,
+        disable=not shown,
+    )
 
 
 class ProgressBar:

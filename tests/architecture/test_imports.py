@@ -15,7 +15,7 @@ ROOT = Path(motifold.__file__).parent
 
 # From the ground up: a module may import those on lower floors (and of its own room).
 FLOORS = [
-    ["motifold.kernels"],
+    ["motifold.kernels", "motifold.matching"],
     ["motifold.problem", "motifold.parallel"],
     ["motifold.toeplitz"],
     ["motifold.statistics"],
@@ -25,10 +25,18 @@ FLOORS = [
     ["motifold._compat"],
     ["motifold.estimator", "motifold.datasets"],
     ["motifold.persistence", "motifold.plots"],
-    ["motifold.demo"],
+    ["motifold.demo", "motifold.reproduce"],
+    ["motifold.cli"],
 ]
 LATE = {("motifold.estimator", "motifold.persistence")}  # inside CNMF.save
-HOMES = {"matplotlib": "motifold.plots", "tqdm": "motifold.progress", "numba": "motifold.kernels"}
+HOMES = {
+    "matplotlib": "motifold.plots",
+    "tqdm": "motifold.progress",
+    "numba": "motifold.kernels",
+    "pooch": "motifold.datasets",
+    "requests": "motifold.datasets",
+    "click": "motifold.cli",
+}
 
 
 def modules():

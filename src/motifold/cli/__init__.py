@@ -1,0 +1,39 @@
+"""``motifold``: the command line.
+
+Built with click: it is light (no further dependencies), kept up, completes names in the shell, and
+has a runner for tests. A command is one file of this folder with a function ``command``, and one
+line in ``_COMMANDS``. At import such a file may import click alone, so that ``motifold --help``
+answers at once; what the command needs, it imports when it runs.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from motifold import __version__
+
+_COMMANDS = (
+    "demo",
+    "reproduce",
+)
+
+
+class _Commands(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = import_module(f"motifold.cli.{cmd_name}").command
+        return command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="motifold")
+def main() -> None:
+    """Patterns that recur in long multichannel recordings, by convolutive NMF."""

@@ -1,0 +1,67 @@
+"""``motifold reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+_EXPERIMENTS = ("synthetic", "songbird", "speech")
+
+
+@click.command("reproduce")
+@click.argument("experiment", type=click.Choice([*_EXPERIMENTS, "all"]))
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=None,
+    metavar="S",
+    help="Seconds of fitting for each experiment in all, divided over its data sets, starts, and "
+    "three algorithms in two forms.  [default: synthetic 600, songbird 120, speech 600]",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    metavar="N",
+    help="Random starts, the same for each algorithm.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduce_output"),
+    show_default=True,
+    metavar="DIR",
+    help="Where figures, curves and claims go, and the finished fits.",
+)
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder that has the recordings; without it, that in MOTIFOLD_DATA, else they are "
+    "downloaded.",
+)
+def command(
+    experiment: str, time_limit: float | None, seeds: int, out: Path, data: Path | None
+) -> None:
+    """Run the paper's experiments: MU, HALS and ANLS, as published and accelerated.
+
+    Draws the counterparts of the paper's Figures 2 (synthetic), 3 (songbird), 4 and 5 (speech), and
+    writes all curves (curves.csv) and the paper's claims beside what was measured (claims.md).
+    After Ctrl-C the same command goes on with the fits that are missing.
+    """
+    from motifold.reproduce import reproduce
+
+    names = _EXPERIMENTS if experiment == "all" else (experiment,)
+    try:
+        written = reproduce(
+            names, out, time_limit=time_limit, seeds=seeds, data_home=data, tell=click.echo
+        )
+    except KeyboardInterrupt:
+        click.echo("\nInterrupted. Finished fits are kept; the same command goes on.", err=True)
+        raise SystemExit(130) from None
+    except (OSError, ImportError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo((out / "claims.md").read_text())
+    click.echo("Written: " + ", ".join(str(path) for path in written))
