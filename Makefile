@@ -15,7 +15,7 @@ help:  ## this list
 
 $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint $(CONSTRAINTS) --editable ".[plots]"
+	$(PIP) install --constraint $(CONSTRAINTS) --editable ".[plots,data]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core requirements-dev.txt

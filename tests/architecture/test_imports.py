@@ -17,7 +17,7 @@ ROOT = Path(motifold.__file__).parent
 FLOORS = [
     ["motifold.kernels", "motifold.matching"],
     ["motifold.problem", "motifold.parallel"],
-    ["motifold.toeplitz"],
+    ["motifold.toeplitz", "motifold.subset"],
     ["motifold.statistics"],
     ["motifold.solvers", "motifold.certificate"],
     ["motifold.state", "motifold.deconvolve", "motifold.initialize"],
