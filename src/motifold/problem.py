@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -157,6 +157,11 @@ class Problem:
         for start, stop_active, _ in self.bounds:
             allowed[start:stop_active] = True
         return allowed
+
+    @cached_property
+    def kept(self) -> dict[str, Any]:
+        """A place for what the data passes keep between iterations."""
+        return {}
 
     @cached_property
     def squared_norm(self) -> float:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from motifold.kernels.windows import correlate_tails, lag_products, shift_and_add
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem, Segment
+from motifold.spectral import Spectra, best_way
 from motifold.toeplitz import BlockToeplitz, Padding, padded_rows, windows
 
 
@@ -103,15 +104,17 @@ class HStatistics:
 def w_statistics(problem: Problem, H: Array, workers: Workers) -> WStatistics:
     """Data pass 1: P = X H̃ᵀ and B = H̃H̃ᵀ, added up over blocks and segments in float64."""
     N, L, K, dtype = problem.N, problem.L, problem.K, problem.dtype
+    spectra = _spectra(problem)
 
     def group_sums(blocks: list[tuple[Segment, int, int]]) -> tuple[Array, Array]:
         P, base = np.zeros((N, L * K), dtype=dtype), np.zeros((K, L * K))
         product = workers.buffer("product", P.shape, dtype)
         for segment, a, b in blocks:
             rows = padded_rows(H[segment.start : segment.stop], a, b, L)
-            X = _blas_ready(segment.X[a:b])
-            np.matmul(X.T, windows(rows, L, 1, workers), out=product)
-            P += product
+            if spectra is None:
+                X = _blas_ready(segment.X[a:b])
+                np.matmul(X.T, windows(rows, L, 1, workers), out=product)
+                P += product
             products = np.zeros(base.shape, dtype=dtype)
             lag_products(rows, products)
             base += products
@@ -121,14 +124,35 @@ def w_statistics(problem: Problem, H: Array, workers: Workers) -> WStatistics:
     for P_group, base_group in workers.map(group_sums, problem.groups()):
         P += P_group
         base += base_group
-    P = P.reshape(N, L, K)[:, ::-1].reshape(N, L * K) * problem.scale
+    P = P * problem.scale if spectra is None else spectra.products(H, workers)  # type: ignore[assignment]
+    P = P.reshape(N, L, K)[:, ::-1].reshape(N, L * K)
     tails = np.stack([_last_rows(H[s.start : s.stop], L) for s in problem.segments])
     B = _gram_from_tail(base.reshape(K, L, K), tails.reshape(-1, L * K).astype(np.float64))
     return WStatistics(P.astype(dtype, copy=False), B.astype(dtype, copy=False), workers)
 
 
 def h_statistics(problem: Problem, W: Array, workers: Workers) -> HStatistics:
-    """Data pass 2: C = W⋆X by a product and a shift-and-add, and the Grams A and E of W."""
+    """Data pass 2: C = W⋆X, and the Grams A and E of W."""
+    spectra = _spectra(problem)
+    C = _correlation(problem, W, workers) if spectra is None else spectra.correlation(W, workers)
+    if problem.boundary == "valid":
+        C[~problem.allowed] = 0
+    A, E = motif_grams(W)
+    return HStatistics(C, A, E, problem.bounds, workers)
+
+
+def _spectra(problem: Problem) -> Spectra | None:
+    """The transformed data, where passes by FFT are the best way for a problem of this shape."""
+    if "spectra" not in problem.kept:
+        sizes = problem.N, problem.T, problem.K, problem.L, problem.dtype.itemsize
+        way = best_way(*sizes)
+        keep = way == "kept transforms"
+        problem.kept["spectra"] = None if way == "products" else Spectra(problem, keep)
+    return problem.kept["spectra"]
+
+
+def _correlation(problem: Problem, W: Array, workers: Workers) -> Array:
+    """C = W⋆X (T, K) by matrix products and shift-and-add."""
     N, L, K = W.shape
     dtype = problem.dtype
     oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K))
@@ -149,10 +173,7 @@ def h_statistics(problem: Problem, W: Array, workers: Workers) -> HStatistics:
             first = max(0, a - L + 1)
             C[segment.start + first : segment.start + b] += part[first - (a - L + 1) :]
     C *= dtype.type(problem.scale)
-    if problem.boundary == "valid":
-        C[~problem.allowed] = 0
-    A, E = motif_grams(W)
-    return HStatistics(C, A, E, problem.bounds, workers)
+    return C
 
 
 def motif_grams(W: Array) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ FLOORS = [
     ["motifold.kernels", "motifold.matching"],
     ["motifold.problem", "motifold.parallel"],
     ["motifold.toeplitz", "motifold.subset"],
+    ["motifold.spectral"],
     ["motifold.statistics"],
     ["motifold.solvers", "motifold.certificate"],
     ["motifold.state", "motifold.deconvolve", "motifold.initialize"],

@@ -1,0 +1,88 @@
+"""The start on a part of the recording: which part, and that it only ever helps."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from motifold import CNMF
+from motifold.datasets import make_sequences
+from motifold.fit import Acceleration, Loop, Rules
+from motifold.initialize import initial_factors
+from motifold.parallel import Workers
+from motifold.problem import Penalties, Problem
+from motifold.solvers import HALS, MU
+from motifold.subset import subset
+
+
+def problem_of(lengths: list[int], K: int = 2, L: int = 5, N: int = 8, **options) -> Problem:
+    X = make_sequences(sum(lengths), N, K, L, random_state=0).X
+    return Problem.from_arrays(np.split(X, np.cumsum(lengths)[:-1]), K, L, **options)
+
+
+def test_a_part_is_made_of_stretches_of_the_recording():
+    penalties = Penalties.from_scalars(2, l1_W=1.0, l1_H=2.0)
+    problem = problem_of([20_000], penalties=penalties)
+    part, rows = subset(problem)
+    whole = problem.segments[0].X
+    np.testing.assert_array_equal(np.concatenate([s.X for s in part.segments]), whole[rows])
+    assert all(np.shares_memory(segment.X, whole) for segment in part.segments)
+    assert len(part.segments) == 4
+    assert part.T == len(rows) == len(set(rows)) <= 20_000 // 10
+    assert part.scale == problem.scale
+    np.testing.assert_allclose(part.penalties.l1_W, part.T / problem.T)
+    np.testing.assert_allclose(part.penalties.l1_H, 2.0)
+
+
+def test_short_segments_are_taken_whole_and_a_short_recording_not_at_all():
+    part, rows = subset(problem_of([100] * 200))
+    assert {segment.X.shape[0] for segment in part.segments} == {100}
+    assert np.all(np.diff(rows.reshape(-1, 100), axis=1) == 1)
+    assert np.all(rows.reshape(-1, 100)[:, 0] % 100 == 0)
+    assert subset(problem_of([3000])) is None
+    assert subset(problem_of([20_000], K=40, L=40)) is None, "too few bins for so many entries"
+
+
+@pytest.mark.parametrize("boundary", ["zero", "valid"])
+def test_it_lowers_the_objective_and_counts_as_an_iteration(boundary):
+    problem = problem_of([12_000, 4000], boundary=boundary)
+    with Workers(1) as workers:
+        W, H = initial_factors(problem, np.random.default_rng(0), workers)
+        losses = {}
+        for iterations in (0, 30):
+            rules = Rules(
+                max_iter=1, tol=0, acceleration=Acceleration(subset_iterations=iterations)
+            )
+            loop = Loop(problem, HALS(), rules, workers)
+            losses[iterations] = loop.run(loop.start(W, H)).history.loss
+    assert len(losses[30]) == 2
+    assert losses[30][0] == losses[0][0]
+    assert losses[30][1] < 0.9 * losses[0][1]
+
+
+def test_a_good_start_and_mu_are_left_alone():
+    problem = problem_of([16_000])
+    with Workers(1) as workers:
+        W, H = initial_factors(problem, np.random.default_rng(0), workers)
+        rules = Rules(max_iter=20, tol=0, acceleration=Acceleration())
+        state = Loop(problem, HALS(), rules, workers)
+        good = state.run(state.start(W, H))
+        again = Loop(problem, HALS(), rules, workers)
+        assert again._started_on_a_part(again.start(good.W, good.H)) is None
+        multiplicative = Loop(problem, MU(), rules, workers)
+        assert multiplicative._started_on_a_part(multiplicative.start(W, H)) is None
+
+
+def test_the_certificate_is_for_all_of_the_data():
+    X = make_sequences(6000, 10, 2, 5, noise=0.02, random_state=0).X
+    assert subset(Problem.from_arrays([X], 2, 5)) is not None
+    model = CNMF(2, 5, random_state=0).fit(X)
+    assert model.converged_
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = CNMF(2, 5, max_iter=1, acceleration=None, tol=0).fit(
+            X, components_init=model.components_, activations_init=model.activations_
+        )
+    assert again.loss_ > 0.999 * model.loss_
