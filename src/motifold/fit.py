@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from motifold.statistics import (
     h_statistics,
     squared_residual,
     w_statistics,
+    worst_window,
 )
 from motifold.subset import subset
 
@@ -34,6 +36,10 @@ _TIGHTEST = 1e-12
 # "stalled": within this many iterations the objective fell by less than tol², relatively. (Near a
 # minimum J is above it by the square of what the KKT residual is.)
 _PATIENCE = 30
+# A start is compared with the best one from this iteration on; its reason to stop is then its own.
+_FIRST_LOOK, _OUTDONE = 16, "outdone"
+# How often motifs are revived, per motif.
+_REVIVALS = 3
 # On a part of the recording: a start whose KKT residual is below is not far from optimal; sweeps of
 # H when all of the recording is seen; the fall of J in five iterations that is worth the while; and
 # all iterations together, in iterations on the whole.
@@ -82,6 +88,7 @@ class Loop:
         self.rules = rules
         self.workers = workers
         self.callback = callback
+        self.to_beat = np.inf  # J of the best start so far: one that will not reach it is given up
         self.state: LoopState | None = None
         accelerated = rules.acceleration
         self.inner = accelerated.inner if accelerated else Inner()
@@ -123,13 +130,14 @@ class Loop:
         try:
             while not state.stop_reason:
                 ahead = None if state.iteration else self._started_on_a_part(state)
-                state = ahead or self._iterate(state)
+                state = ahead or self._revived(state) or self._iterate(state)
                 if not state.stop_reason:
                     state.seconds = time.perf_counter() - began
                     state.note()
                     state.stop_reason = self._reason_to_stop(state)
                 self.state = state
-            state = self.state = self._finish(state)
+            if state.stop_reason != _OUTDONE:
+                state = self.state = self._finish(state)
             state.seconds = time.perf_counter() - began
             state.note()
         except KeyboardInterrupt:
@@ -152,17 +160,8 @@ class Loop:
         statistics = h_statistics(problem, W, workers)
         H = np.zeros_like(state.H)
         HALS().update_H(H, statistics, problem.penalties, _FIRST_ACTIVATIONS)
-        new = replace(
-            state,
-            W=W,
-            H=H,
-            W_previous=W,
-            H_previous=H,
-            squared_residual=squared_residual(problem, W, H, workers),
-            penalty=problem.penalties.value(W, H),
-            kkt_H=kkt_residual_H(problem.penalties, H, statistics),
-            iteration=1,
-        )
+        kkt_H = kkt_residual_H(problem.penalties, H, statistics)
+        new = self._moved(state, W, H, kkt_H=kkt_H, iteration=1)
         return new if self._falls(state, new) else None
 
     def _motifs_of(self, part: Problem, rows: np.ndarray, state: LoopState) -> Array:
@@ -263,6 +262,8 @@ class Loop:
             state.waited += 1
         if self.callback is not None and self.callback(state):
             return "callback"
+        if self._is_outdone(state):
+            return _OUTDONE
         if rules.tol > 0 and state.waited >= _PATIENCE:
             return "stalled"
         if state.iteration >= rules.max_iter:
@@ -270,6 +271,63 @@ class Loop:
         if rules.max_time is not None and state.seconds >= rules.max_time:
             return "max_time"
         return ""
+
+    def _is_outdone(self, state: LoopState) -> bool:
+        """Whether J will hardly fall below what another start has reached.
+
+        After m iterations (16, 32, 64, …): if J falls like J∞ + c/m, then J∞ is as far below J as J
+        is below its value after m/2. Twice that is granted.
+        """
+        m = state.iteration
+        if self.to_beat == np.inf or m < _FIRST_LOOK or m & (m - 1):
+            return False
+        now = state.objective
+        gain = state.record[m // 2][3] - now
+        return bool(now - 2 * gain > self.to_beat)
+
+    def _revived(self, state: LoopState) -> LoopState | None:
+        """The state with a motif that had become empty put where X is explained worst.
+
+        Only if that lowers J by more than what counts as progress, and not for ever.
+        """
+        dead = np.flatnonzero(~state.W.any(axis=(0, 1)))
+        if not (self._momentum and dead.size and state.iteration):
+            return None
+        if state.revivals >= _REVIVALS * self.problem.K:
+            return None
+        found = worst_window(self.problem, state.W, state.H, self.workers)
+        if found is None:
+            return None
+        t, window = found
+        norm = np.linalg.norm(window)
+        if norm**2 <= 2 * self._stall * state.working_objective + self._perfect:
+            return None
+        W, H, k = state.W.copy(), state.H.copy(), dead[0]
+        # The weight in both factors alike, as after a while of alternating.
+        level = np.sqrt(norm)
+        H[:, k] = 0
+        W[:, :, k], H[t, k] = window.T * (level / norm), level
+        revivals = state.revivals + 1
+        new = self._moved(state, W, H, revivals=revivals, iteration=state.iteration + 1)
+        if new.working_objective > state.working_objective * (1 - self._stall):
+            state.revivals = _REVIVALS * self.problem.K  # not now, not later
+            return None
+        return new
+
+    def _moved(self, state: LoopState, W: Array, H: Array, **changes: Any) -> LoopState:
+        """The state at other factors, from where the iteration goes on afresh."""
+        problem, workers = self.problem, self.workers
+        return replace(
+            state,
+            W=W,
+            H=H,
+            W_previous=W,
+            H_previous=H,
+            squared_residual=squared_residual(problem, W, H, workers),
+            residual_is_exact=True,
+            penalty=problem.penalties.value(W, H),
+            **changes,
+        )
 
     def _certified(self, state: LoopState) -> LoopState:
         """The iterate is optimal to ``target``: stop, if it stays so with H solved for good."""
@@ -308,14 +366,10 @@ class Loop:
         solution = solve_H(problem, statistics, state.transform_tol, max_time=deadline)
         while True:
             H = solution.H.astype(problem.dtype, copy=False)
-            new = replace(
+            new = self._moved(
                 state,
-                H=H,
-                H_previous=H,
-                W_previous=W,
-                squared_residual=squared_residual(problem, W, H, self.workers),
-                residual_is_exact=True,
-                penalty=problem.penalties.value(W, H),
+                W,
+                H,
                 transform_tol=solution.tol,
                 finished_H=True,
                 certify=True,
@@ -360,6 +414,8 @@ def search(
     elapsed = record.current.seconds if record.current else 0.0
     for index in range(record.index, n_init):
         record.index = index
+        if rules.acceleration is not None and record.best is not None:
+            loop.to_beat = record.best.objective
         now = elapsed + time.perf_counter() - began
         if rules.max_time is not None:
             share = max(0.0, rules.max_time - now) / (n_init - index)

@@ -69,10 +69,10 @@ class Workers:
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Yield function(item) in the order of the items; with threads, all are done first."""
-        if self._gang is None:
+        items = list(items)
+        if self._gang is None or len(items) < 2:
             yield from map(function, items)
             return
-        items = list(items)
         results: list[Result | None] = [None] * len(items)
         places = iter(range(len(items)))  # threads take the next one from it, whoever is free
 
@@ -123,19 +123,21 @@ class _Gang:
     """Threads that do the same job as the calling one, at the same time.
 
     Between two jobs they look out for the next for a while before they go to sleep: waking a thread
-    takes longer than many a job, since an idle core goes to sleep too.
+    takes longer than many a job, since an idle core goes to sleep too. Who comes too late for a
+    job is not waited for.
     """
 
     def __init__(self, size: int) -> None:
         self._called = np.zeros(1, dtype=np.int64)  # number of jobs so far
-        self._done = np.zeros((size, 1), dtype=np.int64)  # the last one that each has finished
-        self._awake = threading.Condition()
+        self._working = np.zeros(1, dtype=np.int64)  # threads that took part and are not done
+        self._lock = threading.Condition()
         self._job: Callable[[], None] | None = None
         self._errors: list[BaseException] = []
+        self._dismissed = False
         spin_while(self._called, 1, 1)  # compiles
         for number in range(size):
             name = f"motifold-{number}"
-            threading.Thread(target=self._live, args=(number,), name=name, daemon=True).start()
+            threading.Thread(target=self._live, name=name, daemon=True).start()
 
     def run(self, work: Callable[[], None], abandon: Callable[[], object]) -> None:
         """Run ``work`` in all threads and in this one; if one fails, ``abandon`` ends the rest."""
@@ -151,38 +153,44 @@ class _Gang:
         try:
             guarded()
         finally:
-            while not all(spin_while(done, self._called[0] - 1, _LOOKS) for done in self._done):
-                pass
+            with self._lock:
+                self._job = None
+            while working := int(self._working[0]):
+                spin_while(self._working, working, _LOOKS)
         if self._errors:
             errors, self._errors = self._errors, []
             raise errors[0]
 
     def dismiss(self) -> None:
         """End the threads."""
+        self._dismissed = True
         self._call(None)
 
     def _call(self, job: Callable[[], None] | None) -> None:
-        self._job = job
-        with self._awake:
+        with self._lock:
+            self._job = job
             self._called[0] += 1
-            self._awake.notify_all()
+            self._lock.notify_all()
 
-    def _live(self, number: int) -> None:
+    def _live(self) -> None:
         seen = 0
-        while True:
+        while not self._dismissed:
             if not spin_while(self._called, seen, _LOOKS):
-                with self._awake:
+                with self._lock:
                     while self._called[0] == seen:
-                        self._awake.wait()
-            seen, job = int(self._called[0]), self._job
+                        self._lock.wait()
+            with self._lock:
+                seen, job = int(self._called[0]), self._job
+                self._working[0] += job is not None
             if job is None:
-                return
+                continue
             try:
                 job()
             except BaseException as error:
                 self._errors.append(error)
             del job
-            self._done[number] = seen
+            with self._lock:
+                self._working[0] -= 1
 
 
 class _Front:

@@ -206,6 +206,40 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
     return sum(norm for group in norms for norm in group)
 
 
+def worst_window(
+    problem: Problem, W: Array, H: Array, workers: Workers
+) -> tuple[int, Array] | None:
+    """Where L bins are explained worst: their first row in H, and max(0, X − X̂) there (L, N).
+
+    None if no segment has L bins, or nothing is left to explain.
+    """
+    N, L, K = W.shape
+    oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K).T)
+
+    def unexplained(segment: Segment, a: int, b: int) -> Array:
+        rows = padded_rows(H[segment.start : segment.stop], a, b, L)
+        fit = windows(rows, L, 1, workers) @ oldest_first
+        return np.maximum(problem.scaled_block(segment, a, b) - fit, 0)
+
+    def energies(blocks: list[tuple[Segment, int, int]]) -> list[Array]:
+        parts = [unexplained(*block) for block in blocks]
+        return [np.einsum("tn,tn->t", part, part, dtype=np.float64) for part in parts]
+
+    energy = np.concatenate([e for g in workers.map(energies, problem.groups()) for e in g])
+    best: tuple[float, Segment, int] | None = None
+    for segment in problem.segments:
+        sums = np.concatenate([[0.0], np.cumsum(energy[segment.start : segment.stop])])
+        if len(sums) > L:
+            in_windows = sums[L:] - sums[:-L]
+            a = int(np.argmax(in_windows))
+            if in_windows[a] > 0 and (best is None or in_windows[a] > best[0]):
+                best = float(in_windows[a]), segment, a
+    if best is None:
+        return None
+    _, segment, a = best
+    return segment.start + a, unexplained(segment, a, a + L)
+
+
 def free_squared_residual(
     problem: Problem, H: Array, statistics: HStatistics, gradient: Array
 ) -> float:
