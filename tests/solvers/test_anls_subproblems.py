@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from motifold.kernels.pivoting import pivot_column, scratch
+from motifold.parallel import Workers
 from motifold.solvers.anls import nonnegative_rows
 
 
@@ -22,7 +23,7 @@ def random_problem(seed: int, M: int, R: int, rows: int):
 @given(seed=st.integers(0, 2**16), M=st.integers(1, 25), R=st.integers(1, 6))
 def test_rows_match_scipy(seed, M, R):
     design, targets, start = random_problem(seed, M, R, rows=M + 5)
-    ours = nonnegative_rows(design.T @ design, targets @ design, start)
+    ours = nonnegative_rows(design.T @ design, targets @ design, start, Workers(1))
     expected = np.array([nnls(design, target)[0] for target in targets])
     np.testing.assert_allclose(ours, expected, atol=1e-8)
 
@@ -38,8 +39,10 @@ def test_columns_match_scipy(seed, M):
 @pytest.mark.parametrize("scale", [1e-60, 1e60])
 def test_rows_do_not_depend_on_the_scale_of_the_gram(scale):
     design, targets, start = random_problem(1, 8, 4, rows=20)
-    plain = nonnegative_rows(design.T @ design, targets @ design, start)
-    scaled = nonnegative_rows(scale * design.T @ design, scale * targets @ design, start)
+    plain = nonnegative_rows(design.T @ design, targets @ design, start, Workers(1))
+    scaled = nonnegative_rows(
+        scale * design.T @ design, scale * targets @ design, start, Workers(1)
+    )
     np.testing.assert_allclose(scaled, plain, rtol=1e-10)
 
 
@@ -49,7 +52,7 @@ def test_singular_grams_give_finite_good_answers(seed):
     design, targets, start = random_problem(seed, 8, 3, rows=5)
     design[:, 3] = design[:, 1]
     design[:, 5] = 0
-    ours = nonnegative_rows(design.T @ design, targets @ design, start)
+    ours = nonnegative_rows(design.T @ design, targets @ design, start, Workers(1))
     assert np.isfinite(ours).all()
     assert ours.min() >= 0
     assert not ours[:, 5].any()

@@ -106,6 +106,17 @@ def pivot_column(G, q, x, memory):
 
 
 @kernel
+def pivot_rows(G, Q, X, solved):
+    """Solve min ½x'Gx − q'x, x ≥ 0, for every row q of Q (changes the rows of X, and solved).
+
+    Where ``solved`` is False, pivoting failed and the row of X is undefined.
+    """
+    memory = scratch(G.shape[0])
+    for r in range(Q.shape[0]):
+        solved[r] = pivot_column(G, Q[r], X[r], memory)
+
+
+@kernel
 def pass_H(rows, C, A, E, layout, l1, l2):
     """One pass over the columns of H, each solved exactly with the others fixed (changes rows).
 

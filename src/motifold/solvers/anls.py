@@ -8,7 +8,8 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 
 from motifold.kernels.hals import sweep_columns
-from motifold.kernels.pivoting import pass_H
+from motifold.kernels.pivoting import pass_H, pivot_rows
+from motifold.parallel import Workers
 from motifold.problem import Array, Penalties
 from motifold.solvers.base import Inner, SolverOptions
 from motifold.statistics import HStatistics, WStatistics
@@ -18,6 +19,8 @@ _TOLERANCE = 1e-12
 # Ridge on the scaled Gram where it is singular.
 _RIDGE = 1e-10
 _MAX_EXCHANGES = 100
+# Rows of W that one thread solves at a time.
+_ROWS = 16
 _MAX_EXACT_PASSES = 1000
 
 
@@ -49,7 +52,7 @@ class ANLS(SolverOptions):
         G = statistics.B.astype(np.float64)
         np.fill_diagonal(G, np.diagonal(G) + np.tile(penalties.l2_W, L))
         Q = statistics.P.astype(np.float64) - np.tile(penalties.l1_W, L)
-        new = nonnegative_rows(G, Q, old.astype(np.float64))
+        new = nonnegative_rows(G, Q, old.astype(np.float64), statistics.workers)
         rose = _quadratic(G, Q, new) > _quadratic(G, Q, old.astype(np.float64))
         if np.any(rose):
             new[rose] = old[rose]
@@ -84,7 +87,7 @@ class ANLS(SolverOptions):
         )
 
 
-def nonnegative_rows(G: Array, Q: Array, X: Array) -> Array:
+def nonnegative_rows(G: Array, Q: Array, X: Array, workers: Workers) -> Array:
     """Argmin ½x'Gx − q'x over x ≥ 0 for every row q of Q, by block principal pivoting.
 
     Parameters
@@ -101,7 +104,23 @@ def nonnegative_rows(G: Array, Q: Array, X: Array) -> Array:
     diagonal = np.diagonal(G)
     useful = diagonal > 0
     unit = np.where(useful, 1 / np.sqrt(np.where(useful, diagonal, 1)), 0.0)
-    G, Q = G * unit[:, None] * unit, Q * unit
+    G, Q, Z = G * unit[:, None] * unit, Q * unit, np.where(useful, X, 0.0)
+    solved = np.empty(len(Q), dtype=bool)
+
+    def solve(first: int) -> None:
+        rows = slice(first, first + _ROWS)
+        pivot_rows(G, Q[rows], Z[rows], solved[rows])
+
+    for _ in workers.map(solve, range(0, len(Q), _ROWS)):
+        pass
+    if not solved.all():
+        Z[~solved] = _regularised_rows(G, Q[~solved], X[~solved])
+    return np.maximum(Z, 0) * unit
+
+
+def _regularised_rows(G: Array, Q: Array, X: Array) -> Array:
+    """The same with a ridge where a passive Gram is singular; G has a diagonal of ones or zeros."""
+    useful = np.diagonal(G) > 0
     passive = (X > 0) & useful
     Z = np.zeros_like(Q)
     open_rows = np.arange(Q.shape[0])
@@ -127,7 +146,7 @@ def nonnegative_rows(G: Array, Q: Array, X: Array) -> Array:
         wrong[backup] = False
         wrong[np.flatnonzero(backup), last] = True
         passive[open_rows] ^= wrong
-    return np.maximum(Z, 0) * unit
+    return Z
 
 
 def _solve_grouped(G: Array, Q: Array, passive: np.ndarray, Z: Array, rows: np.ndarray) -> None:
