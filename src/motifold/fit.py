@@ -59,7 +59,7 @@ class Acceleration:
 
     inner: Inner = field(default_factory=lambda: Inner(max_sweeps=4))
     momentum: float = 0.5
-    subset_iterations: int = 30
+    subset_iterations: int = 16
 
 
 @dataclass(frozen=True)
@@ -437,8 +437,8 @@ def search(
 
 
 def transform_tolerance(tol: float) -> float:
-    """Tolerance of the convex problem in H: tighter than the fit's."""
-    return max(1e-2 * tol, 1e-10)
+    """Tolerance of the convex problem in H: tighter than the fit's (or its default, if that is 0)."""
+    return max(1e-2 * (tol or Rules.tol), 1e-10)
 
 
 def _extrapolated(state: LoopState, momentum: float) -> tuple[Array, Array]:
