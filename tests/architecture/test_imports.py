@@ -23,7 +23,7 @@ FLOORS = [
     ["motifold.state", "motifold.deconvolve", "motifold.initialize"],
     ["motifold.fit", "motifold.results", "motifold.progress", "motifold.validation"],
     ["motifold._compat"],
-    ["motifold.estimator", "motifold.datasets"],
+    ["motifold.estimator", "motifold.datasets", "motifold.io"],
     ["motifold.persistence", "motifold.plots"],
     ["motifold.demo", "motifold.reproduce"],
     ["motifold.cli"],
@@ -36,6 +36,9 @@ HOMES = {
     "pooch": "motifold.datasets",
     "requests": "motifold.datasets",
     "click": "motifold.cli",
+    **dict.fromkeys(
+        ("h5py", "zarr", "polars", "soundfile", "pynwb", "pynapple", "xarray"), "motifold.io"
+    ),
 }
 
 
