@@ -25,7 +25,8 @@ FLOORS = [
     ["motifold._compat"],
     ["motifold.estimator", "motifold.datasets", "motifold.io"],
     ["motifold.persistence", "motifold.plots"],
-    ["motifold.demo", "motifold.reproduce"],
+    ["motifold.demo", "motifold.reproduce", "motifold.checkpoint"],
+    ["motifold.report"],
     ["motifold.cli"],
 ]
 LATE = {("motifold.estimator", "motifold.persistence")}  # inside CNMF.save
