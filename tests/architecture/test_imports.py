@@ -24,7 +24,8 @@ FLOORS = [
     ["motifold.fit", "motifold.results", "motifold.progress", "motifold.validation"],
     ["motifold._compat"],
     ["motifold.estimator", "motifold.datasets"],
-    ["motifold.persistence", "motifold.plots"],
+    ["motifold.persistence", "motifold.findings"],
+    ["motifold.plots"],
     ["motifold.demo", "motifold.reproduce"],
     ["motifold.cli"],
 ]
