@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
+from motifold.estimator import CNMF
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem
 from motifold.statistics import h_statistics
@@ -40,6 +42,16 @@ def checked_data(X: Any, motifs: Floats, lengths: Any, segments: Any) -> list[Ar
     return arrays
 
 
+def activations_of(motifs: Floats, X: Any, model: CNMF, **options: Any) -> Array:
+    """Activations (T, K) of X with the given motifs, by ``transform`` of a copy of the model."""
+    holder = clone(model).set_params(n_components=len(motifs), n_lags=motifs.shape[1])
+    holder.components_ = motifs
+    holder.scales_ = np.ones(len(motifs))
+    holder.n_features_in_ = motifs.shape[2]
+    holder._transform_tol = model.tol or 1e-3
+    return np.asarray(holder.transform(X, **options))
+
+
 def overlap(arrays: list[Array], motifs: Floats) -> Floats:
     """W⋆X (T, K): the product of each motif, placed at each bin, with the data."""
     K, L, _ = motifs.shape
@@ -51,7 +63,7 @@ def overlap(arrays: list[Array], motifs: Floats) -> Floats:
 
 
 def x_ortho_cost(arrays: list[Array], motifs: Floats, activations: Floats) -> float:
-    """seqNMF's cost of redundant motifs: Σ_{j≠k} Σ_t (W⋆X)[t, j] · (S H)[t, k].
+    """The cost of redundant motifs, as in seqNMF: Σ_{j≠k} Σ_t (W⋆X)[t, j] · (S H)[t, k].
 
     S sums activations over the bins less than L away, within a segment.
     """

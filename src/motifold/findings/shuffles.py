@@ -127,7 +127,7 @@ def significance(
         )
     rng = np.random.default_rng(random_state)
     C = overlap(arrays, motifs)
-    statistic = _skewness(*_centred_sums(C.T, C.mean(axis=0)[:, None]), len(C))
+    statistic = _skewness(_centred_sums(C.T, C.mean(axis=0)[:, None]), len(C))
     null = np.full((len(motifs), n_null), np.nan)
     for k in np.flatnonzero(tested):
         null[k] = _null_skewness(arrays, motifs[k], float(C[:, k].mean()), n_null, rng)
@@ -180,7 +180,7 @@ def _null_skewness(
             overlaps = _shifted_overlaps(array[:, features], a, min(a + rows, len(array)), motif)
             for i, batch in batches:
                 sums[:, i : i + _NULLS] += _centred_sums(batch @ overlaps, centre)
-    return _skewness(*sums, sum(map(len, arrays)))
+    return _skewness(sums, sum(map(len, arrays)))
 
 
 def _shifted_overlaps(X: Array, a: int, b: int, motif: Floats) -> Floats:
@@ -195,8 +195,9 @@ def _shifted_overlaps(X: Array, a: int, b: int, motif: Floats) -> Floats:
     return (turned @ windows.transpose(1, 2, 0)).reshape(N * L, b - a)
 
 
-def _skewness(first: Floats, second: Floats, third: Floats, n: int) -> Floats:
+def _skewness(sums: Any, n: int) -> Floats:
     """Skewness from the sums of powers of n deviations from any centre; 0 of a constant."""
+    first, second, third = sums
     mean = first / n
     variance = second / n - mean**2
     third_moment = third / n - 3 * mean * second / n + 2 * mean**3
