@@ -22,7 +22,7 @@ class Consensus:
 
     Attributes
     ----------
-    components : (M, n_lags, n_features), each the mean of its copies, shifted to lie on each
+    components : (M, n_lags, n_features), each the median of its copies, shifted to lie on each
         other, of unit norm
     found : (M,), in how many fits the motif was found
     similarity : (M,), mean similarity of its copies to ``components``, at the best shift
@@ -97,9 +97,10 @@ def find_consensus(
 ) -> Consensus:
     """Find the motifs that fits from different starts agree on.
 
-    Group after group: of the motifs not yet in a group, the one that most fits have a like of (and
-    of these, the one they are most like) leads a group, which takes the most similar motif of each
-    fit. Alike means a similarity of at least ``min_similarity``, at the best shift in time.
+    Group after group: of the motifs not yet in a group, the one that has the most and the closest
+    copies in other fits leads a group, which takes the most similar motif of each fit. Only motifs
+    with a similarity of at least ``min_similarity``, at the best shift in time, are copies; one
+    counts by how far it exceeds that.
 
     Parameters
     ----------
@@ -139,15 +140,15 @@ def find_consensus(
     owner = np.repeat(np.arange(len(motifs)), [len(part) for part in motifs])
     similarity = np.concatenate([motif_similarity(part, pool)[0] for part in motifs])
     groups = _grouped(similarity, owner, min_similarity)
-    means = [_mean_motif(pool, group) for group in groups]
+    centres = [_central_motif(pool, group) for group in groups]
     first = np.r_[0, np.cumsum([len(part) for part in motifs])[:-1]]
     members = np.full((len(groups), len(motifs)), -1, dtype=np.intp)
     for m, group in enumerate(groups):
         members[m, owner[group]] = group - first[owner[group]]
     return Consensus(
-        components=np.array([mean for mean, _ in means]).reshape(-1, *pool.shape[1:]),
+        components=np.array([centre for centre, _ in centres]).reshape(-1, *pool.shape[1:]),
         found=np.array([len(group) for group in groups], dtype=np.intp),
-        similarity=np.array([likeness for _, likeness in means]),
+        similarity=np.array([likeness for _, likeness in centres]),
         members=members,
         n_fits=len(motifs),
         min_share=min_share,
@@ -165,8 +166,9 @@ def _grouped(
     while free.any():
         alike = np.where((similarity >= least) & free, similarity, 0.0)
         best = np.maximum.reduceat(alike, starts, axis=1)  # (motif, fit): that fit's most similar
-        count = np.where(free, (best > 0).sum(axis=1), -1)
-        leader = int(np.lexsort((-best.sum(axis=1), -count))[0])
+        # From the threshold up: many copies that are equal lead before more that are only like.
+        votes = np.maximum(best - least, 0).sum(axis=1)
+        leader = int(np.where(free, votes, -1).argmax())
         ends = np.r_[starts[1:], n]
         found = [
             a + int(alike[leader, a:b].argmax())
@@ -176,17 +178,22 @@ def _grouped(
         group = np.array([leader, *(m for m in found if owner[m] != owner[leader])], dtype=np.intp)
         free[group] = False
         groups.append(group)
-    return groups
+    return sorted(groups, key=len, reverse=True)
 
 
-def _mean_motif(pool: Floats, group: npt.NDArray[np.intp]) -> tuple[Floats, float]:
-    """Mean of the group's motifs, of unit norm and shifted onto the leader; and its likeness."""
+def _central_motif(pool: Floats, group: npt.NDArray[np.intp]) -> tuple[Floats, float]:
+    """The median of the group's motifs, shifted onto the leader; and the copies' similarity to it.
+
+    The median, because a few copies may be cut off by the ends of the lags.
+    """
     leader = pool[group[:1]]
     norms = np.sqrt(np.square(pool[group]).sum(axis=(1, 2), keepdims=True))
     copies = pool[group] / norms
     _, shifts = motif_similarity(leader, copies)
     everyone = np.arange(len(group))
     match = MotifMatch(everyone, shifts[0], np.ones(len(group)))
-    mean = match.align(copies).mean(axis=0)
-    mean /= np.linalg.norm(mean)
-    return mean, float(motif_similarity(mean[None], copies)[0].mean())
+    aligned = match.align(copies)
+    centre = np.median(aligned, axis=0)
+    centre = centre if centre.any() else aligned[0]
+    centre /= np.linalg.norm(centre)
+    return centre, float(motif_similarity(centre[None], copies)[0].mean())
