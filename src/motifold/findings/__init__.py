@@ -1,0 +1,26 @@
+"""From motifs to findings: choose the model, test its motifs, read when they occur."""
+
+from motifold.findings.agreement import dissimilarity
+from motifold.findings.consensus import Consensus, find_consensus
+from motifold.findings.events import EventAverage, event_triggered_average, find_events
+from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
+from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
+from motifold.findings.table import Table
+
+__all__ = [
+    "Consensus",
+    "EventAverage",
+    "FeatureOrder",
+    "MotifExtent",
+    "Sequenciness",
+    "Significance",
+    "Table",
+    "dissimilarity",
+    "event_triggered_average",
+    "find_consensus",
+    "find_events",
+    "motif_extent",
+    "sequenciness",
+    "significance",
+    "sort_features",
+]
