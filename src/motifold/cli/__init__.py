@@ -19,6 +19,8 @@ _COMMANDS = (
     "info",
     "fit",
     "transform",
+    "events",
+    "report",
     "reproduce",
     "bench",
     "doctor",
