@@ -20,7 +20,7 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def browser():
-    """Debian's Chromium; where MOTIFOLD_NEEDS_BROWSER is set (.ci/run) a missing one is an error."""
+    """Debian's Chromium; with MOTIFOLD_NEEDS_BROWSER set (.ci/run) a missing one is an error."""
     executable = shutil.which("chromium") or shutil.which("chromium-browser")
     if executable is None:
         message = "no chromium: apt-get install chromium"

@@ -132,7 +132,7 @@ class Failure(click.ClickException):
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(_in_the_words_of_options(message))
-        self.exit_code = exit_code
+        self.exit_code = exit_code  # type: ignore[misc]
 
 
 def _in_the_words_of_options(message: str) -> str:
@@ -168,7 +168,7 @@ def friendly() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        warnings.showwarning = tell
+        warnings.showwarning = tell  # type: ignore[assignment]
         try:
             yield
         except (RecordingError, OSError) as error:

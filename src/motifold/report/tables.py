@@ -61,7 +61,7 @@ def event_table(facts: Facts) -> Markup:
     head = ["motif", *(["segment"] if several else []), f"time ({unit})", "strength"]
     rows = []
     for record in shown:
-        cells = [(record["motif"] + 1, None)]
+        cells: list[tuple[float, str | None]] = [(record["motif"] + 1, None)]
         cells += [(record["segment"] + 1, None)] if several else []
         digits = 3 if facts.recording.rate else 0
         cells += [(record["time"], f"{record['time']:.{digits}f}")]
