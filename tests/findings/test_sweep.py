@@ -154,30 +154,32 @@ def test_killed_in_the_middle(tmp_path):
 # --- the rules ------------------------------------------------------------------------------
 
 
-def runs(errors: dict[int, list[float]], **more) -> Table:
-    """A table of runs with the given test errors for each K; the worse the fit the worse."""
+def runs(errors: dict[int, list[float]]) -> Table:
+    """A table of runs, two for each held-out block: one stuck, which must not count."""
     return Table(
         [
-            {"n_components": K, "seed": s, "test_error": e, "train_loss": e, "dissx": 0.0} | more
+            {"n_components": K, "block": block, "test_error": e, "train_loss": loss, "dissx": 0.0}
             for K, values in errors.items()
-            for s, e in enumerate(values)
+            for block, error in enumerate(values)
+            for e, loss in [(error, 0.1), (0.05, 0.2)]
         ]
     )
 
 
-def test_k_is_the_smallest_within_a_standard_error_of_the_lowest():
-    errors = {1: [0.9, 0.91], 2: [0.5, 0.51], 3: [0.3, 0.31], 4: [0.296, 0.3], 5: [0.32, 0.33]}
-    assert suggest_n_components(runs(errors)) == 3  # within 2 % of the range 0.3 to 0.9
-    # Of each K only the better half of the seeds counts.
-    errors[3] = [0.3, 0.9]
-    assert suggest_n_components(runs(errors)) == 3
-    errors[3] = [0.4, 0.41]
-    assert suggest_n_components(runs(errors)) == 4
+def test_k_is_the_smallest_that_is_hardly_above_the_lowest():
+    errors = {1: [0.9, 0.7], 2: [0.5, 0.3], 3: [0.31, 0.11], 4: [0.3, 0.1], 5: [0.32, 0.12]}
+    assert suggest_n_components(runs(errors)) == 3  # an excess of 0.01, range 0.6
+    errors[3] = [0.33, 0.13]
+    assert suggest_n_components(runs(errors)) == 4  # 0.03 in every block
+    errors[3] = [0.36, 0.11]
+    assert suggest_n_components(runs(errors)) == 4  # 0.06 and 0.01: 0.035 ± 0.025
+    errors[3] = [0.37, 0.09]
+    assert suggest_n_components(runs(errors)) == 3  # 0.07 and −0.01: 0.03 ± 0.04
 
 
 def test_k_without_test_errors_is_where_seeds_agree():
     records = [
-        {"n_components": K, "test_error": np.nan, "train_loss": np.nan, "dissx": d}
+        {"n_components": K, "block": 0, "test_error": np.nan, "train_loss": 0.0, "dissx": d}
         for K, d in [(1, 0.0), (2, 0.2), (3, 0.01), (4, 0.3)]
     ]
     assert suggest_n_components(Table(records)) == 3

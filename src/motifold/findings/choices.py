@@ -6,66 +6,93 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from motifold.findings.overlap import Floats
 from motifold.findings.table import Table
 
 # A test error counts as the lowest if it is within one standard error of it, or within this share
-# of the range of all: differences far below what a motif more gives are no reason for one.
-_NEARLY = 0.02
+# of the range of all: differences far below what a motif gives are no reason for one more.
+_NEARLY = 0.03
 # Motifs with a smaller share of the power do not count for the length.
 _LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True)
-class Curve:
-    """A measure over the values of one parameter: mean and standard error of its runs."""
+class TestCurve:
+    """Test errors over the number of motifs, with the same held-out blocks for each.
 
-    values: Floats
-    mean: Floats
-    error: Floats
-
-
-def curve(table: Table, parameter: str, measure: str, *, better_half: bool = False) -> Curve:
-    """Mean and standard error of ``measure`` for each value of ``parameter``.
-
-    With ``better_half``, of the half of the runs (rounded up) that fitted their training data
-    best: the others are stuck in poor local minima and say little of the parameter.
+    Attributes
+    ----------
+    n_components : (n,), rising
+    errors : (n, n_blocks), of each block the run that fitted its training data best
+    mean : (n,), over the blocks
+    excess, excess_error : (n,), mean and standard error of the difference to the lowest
     """
-    values = np.unique(table[parameter]).astype(np.float64)
-    chosen, losses, places = table[measure].astype(float), table["train_loss"], table[parameter]
-    means, errors = [], []
-    for value in values:
-        rows = np.flatnonzero(places == value)
-        if better_half:
-            rows = rows[np.argsort(losses[rows], kind="stable")][: -(-len(rows) // 2)]
-        these = chosen[rows][~np.isnan(chosen[rows])]
-        means.append(these.mean() if these.size else np.nan)
-        errors.append(these.std(ddof=1) / np.sqrt(these.size) if these.size > 1 else 0.0)
-    return Curve(values, np.array(means), np.array(errors))
+
+    __test__ = False  # for pytest: the name does not make it a test
+
+    n_components: npt.NDArray[np.intp]
+    errors: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.errors.mean(axis=1)
+
+    @property
+    def excess(self) -> Floats:
+        return (self.errors - self.errors[self.mean.argmin()]).mean(axis=1)
+
+    @property
+    def excess_error(self) -> Floats:
+        n = self.errors.shape[1]
+        if n < 2:
+            return np.zeros(len(self.errors))
+        differences = self.errors - self.errors[self.mean.argmin()]
+        return differences.std(axis=1, ddof=1) / np.sqrt(n)
+
+    @property
+    def suggested(self) -> int:
+        """The smallest K whose excess is below its standard error or 3 % of the curve's range."""
+        slack = np.maximum(self.excess_error, _NEARLY * np.ptp(self.mean))
+        return int(self.n_components[self.excess <= slack][0])
+
+
+def find_test_curve(table: Table) -> TestCurve | None:
+    """Test errors by K and block; None where they were not measured."""
+    K, blocks = (np.unique(table[name]).astype(np.intp) for name in ("n_components", "block"))
+    errors = np.full((len(K), len(blocks)), np.nan)
+    best = np.full(errors.shape, np.inf)
+    for record in table:
+        place = np.searchsorted(K, record["n_components"]), np.searchsorted(blocks, record["block"])
+        if record["train_loss"] < best[place]:
+            # Above 1 it is worse than to predict nothing; how much worse is chance.
+            best[place], errors[place] = record["train_loss"], min(record["test_error"], 1.0)
+    measured = ~np.isnan(errors).any(axis=0)
+    return TestCurve(K, errors[:, measured]) if measured.any() else None
+
+
+def mean_by(table: Table, parameter: str, measure: str) -> tuple[Floats, Floats]:
+    """The values of a parameter, and the mean of a measure over the runs with each."""
+    values = np.unique(table[parameter])
+    column, places = table[measure].astype(float), table[parameter]
+    return values, np.array([column[places == value].mean() for value in values])
 
 
 def suggest_n_components(table: Table) -> int | None:
     """The number of motifs that a table of runs suggests; None where it cannot tell.
 
-    With test errors: the smallest K whose mean test error, over the better half of the seeds, is
-    within one standard error of the lowest (or within 2 % of the curve's range). Without: the K
-    above 1 with the lowest mean DISSX, on which the seeds agree best.
+    By the test errors (``TestCurve.suggested``) or, without, the K above 1 with the lowest mean
+    DISSX, on which the seeds agree best.
     """
-    errors = curve(table, "n_components", "test_error", better_half=True)
-    known = ~np.isnan(errors.mean)
-    if known.any() and len(errors.values) > 1:
-        lowest = int(np.nanargmin(errors.mean))
-        slack = max(
-            errors.error[lowest], _NEARLY * float(np.nanmax(errors.mean) - errors.mean[lowest])
-        )
-        within = known & (errors.mean <= errors.mean[lowest] + slack)
-        return int(errors.values[within][0])
-    agreement = curve(table, "n_components", "dissx")
-    candidates = np.flatnonzero((agreement.values > 1) & ~np.isnan(agreement.mean))
+    errors = find_test_curve(table)
+    if errors is not None:
+        return errors.suggested
+    values, dissx = mean_by(table, "n_components", "dissx")
+    candidates = np.flatnonzero((values > 1) & ~np.isnan(dissx))
     if len(candidates) < 2:
         return None
-    return int(agreement.values[candidates[agreement.mean[candidates].argmin()]])
+    return int(values[candidates[dissx[candidates].argmin()]])
 
 
 @dataclass(frozen=True)

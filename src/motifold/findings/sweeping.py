@@ -38,9 +38,10 @@ class Sweep:
     ----------
     table : Table
         One row for each run: the parameters of the grid, ``seed``, ``loss`` (relative, of the fit
-        of all data), ``x_ortho_cost``, ``train_loss`` and ``test_error`` (relative, on held-out
-        entries), ``n_tested`` and ``n_significant`` (motifs, in a held-out block of time),
-        ``converged``, ``n_iter`` and ``dissx`` (mean dissimilarity to the other seeds).
+        of all data), ``x_ortho_cost``, ``block`` (that is held out), ``train_loss`` and
+        ``test_error`` (relative, of the fit without that block), ``n_tested`` and
+        ``n_significant`` (motifs, in the held-out block), ``converged``, ``n_iter`` and ``dissx``
+        (mean dissimilarity to the other seeds).
     motifs : Table
         One row for each motif of each run: ``onset`` and ``length`` in lags, ``share`` of the
         power.
@@ -61,9 +62,10 @@ class Sweep:
     def suggested(self) -> dict[str, Any]:
         """A value for each of n_components, n_lags and x_ortho that varies.
 
-        ``n_components``: the smallest whose test error, averaged over the better half of the
-        seeds, is within one standard error of the lowest, or within 2 % of the curve's range;
-        without test errors, that with the lowest DISSX. ``n_lags``: the least that is no shorter
+        ``n_components``: the smallest whose test error exceeds the lowest by no more than the
+        standard error of the difference, or 3 % of the curve's range; of the seeds that share a
+        held-out block, the one that fitted its training data best counts. Without test errors,
+        that with the lowest DISSX. ``n_lags``: the least that is no shorter
         than the motifs found with the most lags (effective length). ``x_ortho``: that nearest to
         the crossover of the two costs. None where a rule finds nothing.
         """

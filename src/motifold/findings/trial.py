@@ -101,12 +101,14 @@ def _validate(
 
     The block goes round with the seed; ``n_lags`` bins on either side of it are left out too.
     """
+    block = seed % settings.n_blocks
     if settings.test is None and settings.n_null == 0:
-        return {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
+        nothing = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
+        return {"block": block, **nothing}
     X, L = recording.X, model.n_lags
     split = BlockTimeSeriesSplit(settings.n_blocks, gap=L)
-    train, test = list(split.split(X))[seed % settings.n_blocks]
-    rng = np.random.default_rng([seed, settings.n_blocks])  # the same mask for the whole grid
+    train, test = list(split.split(X))[block]
+    rng = np.random.default_rng([block, settings.n_blocks])  # the same mask for the whole grid
     copy = CNMF(**model.get_params())
     options: dict[str, Any] = {"segments": mark_junctions(train, recording.ids)}
     if settings.test == "entries":
@@ -117,8 +119,9 @@ def _validate(
         X_hat = copy.inverse_transform(copy.activations_, segments=options["segments"])
         error = _relative_error(X[train], X_hat, ~options["mask"])
     elif settings.test == "blocks":
-        error = _block_error(copy, X[test], recording.ids[test], rng)
+        error = _block_error(copy, recording, test, rng)
     return {
+        "block": block,
         "train_loss": float(copy.loss_),
         "test_error": error,
         **_significant(copy, X[test], recording.ids[test], seed, settings),
@@ -126,23 +129,40 @@ def _validate(
 
 
 def _block_error(
-    model: CNMF, X: Array, ids: npt.NDArray[np.intp], rng: np.random.Generator
+    model: CNMF, recording: Recording, test: npt.NDArray[np.intp], rng: np.random.Generator
 ) -> float:
-    """Relative error of each half of the features, with activations found from the other half."""
+    """Relative error of each half of the features, with activations found from the other half.
+
+    The gaps around the block, which the fit has not seen either, lend the motifs that reach into
+    it. Bins less than ``n_lags`` from where the data ends do not count: a motif that is cut off
+    there rests on a few lags, and what it makes of the other half may be anything.
+    """
+    L, T = model.n_lags, len(recording.X)
+    rows = np.arange(max(0, test[0] - L), min(T, test[-1] + 1 + L))
+    X, ids = recording.X[rows], recording.ids[rows]
     order = rng.permutation(X.shape[1])
     halves = order[::2], order[1::2]
+    if len(halves[1]) == 0:
+        return np.nan  # a single feature has no other half
     X_hat = np.empty_like(X)
     for shown, hidden in (halves, halves[::-1]):
-        if len(shown) and len(hidden):
-            half, other = (
-                with_motifs(model, model.components_[:, :, part], model.scales_)
-                for part in (shown, hidden)
-            )
-            H = half.transform(X[:, shown], segments=ids)
-            X_hat[:, hidden] = other.inverse_transform(H, segments=ids)
-        else:  # a single feature has no other half
-            return np.nan
-    return _relative_error(X, X_hat, np.ones(X.shape, dtype=bool))
+        half, other = (
+            with_motifs(model, model.components_[:, :, part], model.scales_)
+            for part in (shown, hidden)
+        )
+        H = np.asarray(half.transform(X[:, shown], segments=ids))
+        X_hat[:, hidden] = other.inverse_transform(H, segments=ids)
+    return _relative_error(X, X_hat, _inner(ids, L) & np.isin(rows, test))
+
+
+def _inner(ids: npt.NDArray[np.intp], L: int) -> npt.NDArray[np.bool_]:
+    """Rows that are at least L − 1 bins from either end of their segment."""
+    return np.concatenate(
+        [
+            (np.arange(len(piece)) >= L - 1) & (np.arange(len(piece))[::-1] >= L - 1)
+            for piece in _pieces(ids, ids)
+        ]
+    )
 
 
 def _significant(
@@ -179,5 +199,5 @@ def _relative_error(X: Array, X_hat: Array, where: npt.NDArray[np.bool_]) -> flo
     return residual / norm if norm > 0 else np.nan
 
 
-def _pieces(X: Array, ids: npt.NDArray[np.intp]) -> list[Array]:
+def _pieces(X: npt.NDArray[Any], ids: npt.NDArray[np.intp]) -> list[npt.NDArray[Any]]:
     return np.split(X, 1 + np.flatnonzero(np.diff(ids)))
