@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from motifold.estimator import CNMF
-from motifold.findings.overlap import Floats, activations_of, checked_motifs
+from motifold.findings.overlap import Floats, checked_motifs, with_motifs
 from motifold.findings.table import Table
 from motifold.matching import MotifMatch, motif_similarity
 
@@ -88,7 +88,7 @@ class Consensus:
             )
         copy = clone(model).set_params(n_components=len(stable))
         # The first thing a fit does is to update the motifs: random activations would spoil them.
-        H = activations_of(stable, X, copy, **options)
+        H = np.asarray(with_motifs(copy, stable).transform(X, **options))
         return copy.fit(X, components_init=stable, activations_init=H, **options)
 
 

@@ -42,14 +42,14 @@ def checked_data(X: Any, motifs: Floats, lengths: Any, segments: Any) -> list[Ar
     return arrays
 
 
-def activations_of(motifs: Floats, X: Any, model: CNMF, **options: Any) -> Array:
-    """Activations (T, K) of X with the given motifs, by ``transform`` of a copy of the model."""
+def with_motifs(model: CNMF, motifs: Floats, scales: Any = None) -> CNMF:
+    """A copy of the model that has these motifs, as if a fit had found them: for ``transform``."""
     holder = clone(model).set_params(n_components=len(motifs), n_lags=motifs.shape[1])
     holder.components_ = motifs
-    holder.scales_ = np.ones(len(motifs))
+    holder.scales_ = np.ones(len(motifs)) if scales is None else scales
     holder.n_features_in_ = motifs.shape[2]
     holder._transform_tol = model.tol or 1e-3
-    return np.asarray(holder.transform(X, **options))
+    return holder
 
 
 def overlap(arrays: list[Array], motifs: Floats) -> Floats:
