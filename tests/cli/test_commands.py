@@ -151,3 +151,19 @@ def test_completion():
         prog_name="motifold",
     )
     assert "transform" in answer.output
+
+
+def test_sweep(counts, tmp_path):
+    out = tmp_path / "s.csv"
+    arguments = ["sweep", counts, "-k", "1-2", "-l", "8", "--seeds", 2, "--test", "none"]
+    arguments += ["--n-null", 0, "--n-jobs", 1, "--tol", 0.05, "-o", out]
+    told = json.loads(ok(*arguments, "--json").stdout)
+    assert len(told["runs"]) == 4
+    assert out.read_text().count("\n") == 5
+    losses = {1: [], 2: []}
+    for record in told["runs"]:
+        losses[record["n_components"]].append(record["loss"])
+    assert max(losses[2]) < min(losses[1])
+    assert "4 runs" in ok(*arguments).stdout  # from the finished ones
+    assert run("sweep", counts, "-k", "two", "-l", 8).exit_code == 2
+    assert run("sweep", counts, "-k", "0", "-l", 8).exit_code == 2

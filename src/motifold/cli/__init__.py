@@ -21,6 +21,7 @@ _COMMANDS = (
     "transform",
     "events",
     "report",
+    "sweep",
     "reproduce",
     "bench",
     "doctor",
