@@ -61,7 +61,7 @@ def _body(facts: Facts, title: str) -> Markup:
         ),
         _section("Reconstruction", pictures.reconstruction(facts)),
         _section("Events", tables.event_table(facts)),
-        _section("Significance", _test(facts)),
+        _section("Significance", _test(facts), pictures.significance(facts)),
         _section(
             "The fit",
             tag(

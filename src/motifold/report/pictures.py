@@ -12,6 +12,7 @@ from motifold.plots import (
     plot_loss,
     plot_motifs,
     plot_reconstruction,
+    plot_significance,
 )
 from motifold.report.facts import Facts
 from motifold.report.markup import Markup, join, tag
@@ -93,6 +94,17 @@ def loss_curve(facts: Facts) -> Markup:
         "Relative loss against seconds.",
         "The relative loss against the time of the fit. It falls steeply first and is flat at the "
         "end of a fit that converged.",
+        narrow=True,
+    )
+
+
+def significance(facts: Facts) -> Markup:
+    """Each motif over its shuffled copies."""
+    return _picture(
+        plot_significance(facts.significance).figure,
+        "Skewness of each motif's overlap with the data, and the distribution of its copies.",
+        "Grey: copies of the motif with shuffled lags. Dot: the motif itself, filled where it "
+        "is significant.",
         narrow=True,
     )
 
