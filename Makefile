@@ -15,7 +15,7 @@ help:  ## this list
 
 $(VENV)/.core: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) install --constraint $(CONSTRAINTS) --editable ".[plots,data]"
+	$(PIP) install --constraint $(CONSTRAINTS) --editable ".[plots,data,io]"
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core requirements-dev.txt

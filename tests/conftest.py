@@ -18,15 +18,29 @@ settings.load_profile("motifold")
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 
 
+SOURCES = {
+    "MackeviciusData.mat": "it is in the repository FeeLab/seqNMF",
+    "spoken_digits_two_speakers_8k.wav": "motifold.datasets.fetch_spoken_digits() makes it",
+}
+
+
 @pytest.fixture(scope="session")
-def mackevicius() -> dict:
+def data_file():
+    """A function from the name of a file of real data to its path; without it the test skips."""
+
+    def find(name: str) -> Path:
+        path = DATA / name
+        if not path.exists():
+            pytest.skip(f"{name} is absent: {SOURCES[name]}; put it in {DATA}")
+        return path
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def mackevicius(data_file) -> dict:
     """SONG and NEURAL of the songbird data, time first."""
     from scipy.io import loadmat
 
-    path = DATA / "MackeviciusData.mat"
-    if not path.exists():
-        pytest.skip(
-            f"{path.name} is absent: it is in the repository FeeLab/seqNMF; put it in {DATA}"
-        )
-    content = loadmat(path)
+    content = loadmat(data_file("MackeviciusData.mat"))
     return {name: content[name].T.copy() for name in ("SONG", "NEURAL")}

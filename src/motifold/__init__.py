@@ -7,6 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
+    from motifold.findings import (
+        BlockTimeSeriesSplit,
+        dissimilarity,
+        event_triggered_average,
+        find_consensus,
+        find_events,
+        mark_junctions,
+        motif_extent,
+        sequenciness,
+        significance,
+        sort_features,
+        sweep,
+    )
     from motifold.persistence import load
     from motifold.solvers import ANLS, HALS, MU
 
@@ -18,9 +31,38 @@ _HOMES = {
     "ANLS": "motifold.solvers",
     "HALS": "motifold.solvers",
     "MU": "motifold.solvers",
+    "BlockTimeSeriesSplit": "motifold.findings",
+    "dissimilarity": "motifold.findings",
+    "event_triggered_average": "motifold.findings",
+    "find_consensus": "motifold.findings",
+    "find_events": "motifold.findings",
+    "mark_junctions": "motifold.findings",
+    "motif_extent": "motifold.findings",
+    "sequenciness": "motifold.findings",
+    "significance": "motifold.findings",
+    "sort_features": "motifold.findings",
+    "sweep": "motifold.findings",
 }
 
-__all__ = ["ANLS", "CNMF", "HALS", "MU", "__version__", "load"]
+__all__ = [
+    "ANLS",
+    "CNMF",
+    "HALS",
+    "MU",
+    "BlockTimeSeriesSplit",
+    "__version__",
+    "dissimilarity",
+    "event_triggered_average",
+    "find_consensus",
+    "find_events",
+    "load",
+    "mark_junctions",
+    "motif_extent",
+    "sequenciness",
+    "significance",
+    "sort_features",
+    "sweep",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -146,6 +146,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "n_jobs": [Integral, None],
     }
 
+    _checkpoint: Any = None  # a motifold.checkpoint.Checkpoint, which sees every iteration
+    _recording: dict[str, Any] | None = None  # how the data was read, kept with the model
+
     def __init__(
         self,
         n_components: int,
@@ -235,6 +238,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._warn_if_ill_posed()
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
         record = SearchState(seeds.tolist())
+        if self._checkpoint is not None:
+            record = self._checkpoint.begin(record)
         rules = Rules(
             max_iter=self.max_iter,
             max_time=self.max_time,
@@ -500,6 +505,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tell_sklearn = self._sklearn_callbacks(X, y, problem, workers)
 
         def callback(state: LoopState) -> bool:
+            if self._checkpoint is not None:
+                self._checkpoint(state)
             bar(state)
             stop = self.callback is not None and bool(self.callback(state))
             return tell_sklearn(state) or stop

@@ -6,6 +6,8 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
   (of the constructor) and ``fitted`` (the attributes that are no arrays). NaN and infinity, which
   JSON lacks, are ``{"float": "nan"}``, ``"inf"`` or ``"-inf"``; a solver object is
   ``{"solver": "hals", "options": {...}}``. A parameter that is not there has its default.
+  ``recording``, which may be missing, tells how the data was read: ``source``, ``rate`` and the
+  ``options`` of ``motifold.io.read``.
 - ``components_.npy``, ``activations_.npy``, ``scales_.npy`` and the columns of the history,
   ``history_.iteration.npy`` and so on, which ``np.load`` opens as well.
 """
@@ -93,6 +95,8 @@ def save(model: CNMF, path: str | os.PathLike[str]) -> None:
         "params": params,
         "fitted": _fitted(model),
     }
+    if getattr(model, "_recording", None) is not None:
+        header["recording"] = model._recording
     arrays = _arrays(model)
     text = json.dumps(header, allow_nan=False).encode("ascii")
     try:  # what load would refuse is not written
@@ -360,7 +364,7 @@ def _check_json_size(size: int) -> None:
 def _without_arrays(header: Mapping[str, Any]) -> CNMF:
     """The model that the JSON describes, its arrays still missing."""
     top = {"format", "format_version", "motifold_version", "params", "fitted"}
-    _check_keys(_JSON, header, top)
+    _check_keys(_JSON, header, top, ("recording",))
     params, fitted = header["params"], header["fitted"]
     _check_keys("params", params, {"n_components", "n_lags"}, inspect.signature(CNMF).parameters)
     _check_keys("fitted", fitted, {*_SCALARS, "_lengths", "feature_names_in_"})
@@ -374,7 +378,19 @@ def _without_arrays(header: Mapping[str, Any]) -> CNMF:
     if model.n_iter_ < 0 or model.n_features_in_ < 1 or not model._transform_tol >= 0:
         raise ValueError("n_iter_, n_features_in_ or _transform_tol is out of range.")
     _set_lists(model, fitted["_lengths"], fitted["feature_names_in_"])
+    if "recording" in header:
+        model._recording = _checked_origin(header["recording"])
     return model
+
+
+def _checked_origin(origin: Any) -> dict[str, Any]:
+    """How the data was read: text and numbers only. Nothing is read by it but on demand."""
+    _check_keys("recording", origin, {"source", "rate", "options"})
+    _check_keys("recording.options", origin["options"], set(), origin["options"])
+    values = (origin["source"], origin["rate"], *origin["options"].values())
+    if not all(value is None or type(value) in (str, int, float) for value in values):
+        raise ValueError("recording must hold text and numbers only.")
+    return dict(origin)
 
 
 def _set_lists(model: CNMF, lengths: Any, names: Any) -> None:

@@ -24,9 +24,11 @@ FLOORS = [
     ["motifold.state", "motifold.deconvolve", "motifold.initialize"],
     ["motifold.fit", "motifold.results", "motifold.progress", "motifold.validation"],
     ["motifold._compat"],
-    ["motifold.estimator", "motifold.datasets"],
-    ["motifold.persistence", "motifold.plots"],
-    ["motifold.demo", "motifold.reproduce"],
+    ["motifold.estimator", "motifold.datasets", "motifold.io"],
+    ["motifold.persistence", "motifold.findings"],
+    ["motifold.plots"],
+    ["motifold.demo", "motifold.reproduce", "motifold.checkpoint"],
+    ["motifold.report"],
     ["motifold.cli"],
 ]
 LATE = {("motifold.estimator", "motifold.persistence")}  # inside CNMF.save
@@ -37,6 +39,9 @@ HOMES = {
     "pooch": "motifold.datasets",
     "requests": "motifold.datasets",
     "click": "motifold.cli",
+    **dict.fromkeys(
+        ("h5py", "zarr", "polars", "soundfile", "pynwb", "pynapple", "xarray"), "motifold.io"
+    ),
 }
 
 

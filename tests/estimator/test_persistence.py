@@ -684,3 +684,15 @@ def test_json_with_any_values(good_bytes, data):
     stream = io.BytesIO()
     write_members(stream, members)
     load_or_value_error(stream.getvalue())
+
+
+def test_how_the_data_was_read_goes_along(tmp_path):
+    model = CNMF(1, 2, random_state=0).fit(np.ones((5, 2)))
+    path = tmp_path / "m.npz"
+    model._recording = {"source": "a.mat", "rate": 5.0, "options": {"key": "X", "window": 8}}
+    model.save(path)
+    assert motifold.load(path)._recording == model._recording
+    for hostile in ([], {"source": "a"}, {"source": [], "rate": None, "options": {}}):
+        model._recording = hostile
+        with pytest.raises(ValueError, match="recording"):
+            model.save(path)

@@ -2,8 +2,8 @@
 
 Built with click: it is light (no further dependencies), kept up, completes names in the shell, and
 has a runner for tests. A command is one file of this folder with a function ``command``, and one
-line in ``_COMMANDS``. At import such a file may import click alone, so that ``motifold --help``
-answers at once; what the command needs, it imports when it runs.
+line in ``_COMMANDS``. At import such a file may import click and ``_shared`` alone, so that
+``motifold --help`` answers at once; what the command needs, it imports when it runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from motifold import __version__
 
 _COMMANDS = (
     "demo",
+    "info",
+    "fit",
+    "transform",
+    "events",
+    "report",
+    "sweep",
     "reproduce",
+    "bench",
+    "doctor",
 )
 
 
@@ -36,4 +44,14 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="motifold")
 def main() -> None:
-    """Patterns that recur in long multichannel recordings, by convolutive NMF."""
+    """Patterns that recur in long multichannel recordings, by convolutive NMF.
+
+    \b
+    A first try:      motifold demo
+    Your own sound:   motifold fit speech.wav -k 8 -l 0.4s --report speech.html
+    Your own table:   motifold fit counts.csv --time seconds -k 5 -l 20
+
+    \b
+    Completion of names in the shell (bash; zsh and fish alike, with their names):
+      eval "$(_MOTIFOLD_COMPLETE=bash_source motifold)"
+    """

@@ -176,7 +176,9 @@ class Features:
             axes.yaxis.set_major_locator(_ValueLocator(self.values))
             axes.yaxis.set_major_formatter(FuncFormatter(self._value_at))
         elif len(self.names) <= _NAMED_FEATURES and shown:
-            axes.set_yticks(range(len(self.names)), labels=[str(name) for name in self.names])
+            labels = [str(name) for name in self.names]
+            # A dollar sign in a name is no formula.
+            axes.set_yticks(range(len(self.names)), labels=labels, parse_math=False)
             axes.tick_params(axis="y", labelsize="small")
         if shown:
             axes.set_ylabel(self.label)

@@ -1,0 +1,218 @@
+"""What the commands share: options that say how a file is read, errors, exit codes, output.
+
+At import this module needs click alone, as the commands do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from motifold.estimator import CNMF
+    from motifold.io import Recording
+
+# Exit codes beyond click's own: 0 done, 1 failed, 2 wrong usage.
+EXIT_DATA = 3  # a file of data, a model or a checkpoint that cannot be used
+EXIT_LIBRARY = 4  # an optional library is missing
+EXIT_INTERRUPTED = 130  # Ctrl-C; 143 after SIGTERM
+
+EXIT_CODES = """\b
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a file cannot be used, 4 an optional library is
+missing, 130 interrupted (Ctrl-C), 143 ended (SIGTERM)."""
+
+FILE = click.Path(path_type=Path)
+_READING = (
+    click.option("--kind", metavar="ENDING", help="What the file is, if its name does not tell."),
+    click.option(
+        "--key", metavar="NAME", help="Variable (npz, mat), dataset (HDF5, zarr), series (NWB)."
+    ),
+    click.option(
+        "--orientation",
+        type=click.Choice(["time_first", "features_first"]),
+        help="How the table lies in the file: rows are time bins, or features.",
+    ),
+    click.option(
+        "--rate", metavar="HZ", help="Time bins per second (mat: or the variable's name)."
+    ),
+    click.option(
+        "--negatives",
+        type=click.Choice(["error", "clip", "shift"]),
+        help="Negative values: refuse, set to zero, or raise all values.",
+    ),
+    click.option("--time", metavar="COLUMN", help="Column of a table that has the seconds."),
+    click.option("--bin-size", type=float, metavar="S", help="Seconds of a bin for spikes (NWB)."),
+    click.option("--epochs", metavar="NAME", help="Intervals (NWB) that become segments: trials."),
+    click.option("--window", type=int, metavar="N", help="Samples of a spectrogram's window."),
+    click.option("--hop", type=int, metavar="N", help="Samples from one window to the next."),
+    click.option(
+        "--scale", type=click.Choice(["log", "magnitude", "power"]), help="Of the spectrogram."
+    ),
+    click.option("--channel", type=int, metavar="N", help="Of a sound, from 0; else their mean."),
+    click.option("--max-bytes", type=int, metavar="N", help="What compressed data may unpack to."),
+)
+_NAMES = (
+    "kind", "key", "orientation", "rate", "negatives", "time", "bin_size", "epochs", "window",
+    "hop", "scale", "channel", "max_bytes",
+)  # fmt: skip
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a file is read; ``recording_of`` takes them."""
+    for option in reversed(_READING):
+        command = option(command)
+    return command
+
+
+def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--json``."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")(
+        command
+    )
+
+
+def recording_of(path: Path, options: dict[str, Any], model: CNMF | None = None) -> Recording:
+    """Read the file; what is not said is taken from how the model's own data was read."""
+    from motifold.io import RecordingError, read
+
+    given = {name: options.pop(name) for name in _NAMES if name in options}
+    given = {name: value for name, value in given.items() if value is not None}
+    if isinstance(given.get("rate"), str):
+        with contextlib.suppress(ValueError):
+            given["rate"] = float(given["rate"])
+    origin = getattr(model, "_recording", None)
+    if origin is not None and origin["options"].get("kind", Path(origin["source"]).suffix) == (
+        given.get("kind", path.suffix)
+    ):
+        given = {**origin["options"], **given}
+    recording = read(path, **given)
+    if model is not None:
+        N, (T, found) = model.n_features_in_, recording.shape
+        if found != N:
+            fix = "Give a recording of the features that the model was fitted to."
+            if N == T:
+                fix = "Rows and columns seem to be interchanged: set orientation."
+            raise RecordingError(f"{path}: it has {found} features, the model {N}. {fix}")
+        _check_names(path, recording, model)
+    return recording
+
+
+def _check_names(path: Path, recording: Recording, model: CNMF) -> None:
+    from motifold.io import RecordingError
+
+    names = getattr(model, "feature_names_in_", None)
+    if names is None or recording.feature_names is None:
+        return
+    for i, (new, old) in enumerate(zip(recording.feature_names, names, strict=True)):
+        if new != old:
+            raise RecordingError(
+                f"{path}: feature {i} is {new!r}, that of the model {old!r}. Put the features in "
+                "the order of the fit."
+            )
+
+
+def load_model(path: Path) -> CNMF:
+    """The model, or an error that names the file."""
+    import motifold
+
+    with failing_with(EXIT_DATA, ValueError):
+        return motifold.load(path)
+
+
+class Failure(click.ClickException):
+    """An error with its exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(_in_the_words_of_options(message))
+        self.exit_code = exit_code  # type: ignore[misc]
+
+
+def _in_the_words_of_options(message: str) -> str:
+    """``orientation="time_first"`` becomes ``--orientation time_first``, and so on."""
+    names = "|".join(_NAMES)
+    message = re.sub(
+        rf'\b({names})="(\w+)"', lambda m: f"--{m[1].replace('_', '-')} {m[2]}", message
+    )
+    return re.sub(
+        rf"\b(with|set|leave|give) ({names})\b",
+        lambda m: f"{m[1]} --{m[2].replace('_', '-')}",
+        message,
+    )
+
+
+@contextlib.contextmanager
+def failing_with(exit_code: int, *errors: type[BaseException]) -> Iterator[None]:
+    """Turn these errors into a message and an exit code."""
+    try:
+        yield
+    except errors as error:
+        raise Failure(str(error), exit_code) from error
+
+
+@contextlib.contextmanager
+def friendly() -> Iterator[None]:
+    """Errors become one line with advice and an exit code; warnings one line on stderr."""
+    from motifold.io import RecordingError
+
+    def tell(message: Any, *rest: Any) -> None:
+        click.echo(f"Warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        warnings.showwarning = tell  # type: ignore[assignment]
+        try:
+            yield
+        except (RecordingError, OSError) as error:
+            raise Failure(_told(error), EXIT_DATA) from error
+        except ImportError as error:
+            raise Failure(str(error), EXIT_LIBRARY) from error
+        except (ValueError, TypeError, NotImplementedError, MemoryError) as error:
+            raise Failure(str(error) or type(error).__name__, 1) from error
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}."
+    return str(error)
+
+
+def print_json(record: dict[str, Any]) -> None:
+    """One JSON object; NaN and infinity, which JSON lacks, are null."""
+    click.echo(json.dumps(_plain(record), indent=2, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    import numpy as np
+
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+
+
+def on_a_terminal() -> bool:
+    """Whether a progress bar has somebody to look at it."""
+    return sys.stderr.isatty()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all."""
+    import os
+
+    part = path.with_name(path.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)

@@ -1,0 +1,88 @@
+"""``motifold events``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from motifold.cli._shared import (
+    EXIT_CODES,
+    FILE,
+    friendly,
+    json_option,
+    load_model,
+    print_json,
+    reading_options,
+    recording_of,
+    write_text,
+)
+
+
+@click.command("events", epilog=EXIT_CODES)
+@click.argument("model", type=FILE)
+@click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
+@click.option("-o", "--output", type=FILE, metavar="CSV", help="Write there, else to the screen.")
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0),
+    default=0.2,
+    show_default=True,
+    help="Least strength, in units of the motif's typical one.",
+)
+@click.option("--refractory", type=click.FloatRange(0), metavar="S", help="Seconds between two.")
+@reading_options
+@json_option
+def command(
+    model: Path,
+    data: Path | None,
+    output: Path | None,
+    threshold: float,
+    refractory: float | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """List when each motif occurs, as CSV: motif (from 1), segment (from 1), time, bin, strength.
+
+    Times are in seconds from the start of the segment where the rate is known, else in bins.
+
+    \b
+    Examples:
+      motifold events model.npz
+      motifold events model.npz --data another.npy -o events.csv
+    """
+    fitted = load_model(model)
+    with friendly():
+        from motifold.findings import find_events
+
+        origin = fitted._recording or {}
+        activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
+        if data is not None:
+            recording = recording_of(data, options, fitted).checked()
+            activations = fitted.transform(recording.X, lengths=recording.lengths)
+            lengths, rate = recording.lengths, recording.rate
+        events = find_events(
+            fitted,
+            activations,
+            lengths=lengths,
+            rate=float(rate or 1.0),
+            threshold=threshold,
+            refractory=refractory,
+        )
+        records = [{**r, "motif": r["motif"] + 1, "segment": r["segment"] + 1} for r in events]
+        if as_json:
+            print_json({"events": records})
+            return
+        head = ",".join(events.columns)
+        rows = [",".join(_cell(record[name]) for name in events.columns) for record in records]
+        text = "\n".join([head, *rows, ""])
+        if output is None:
+            click.echo(text, nl=False)
+        else:
+            write_text(output, text)
+            click.echo(f"{len(records)} events: {output}")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,237 @@
+"""``motifold fit``."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from motifold.cli._shared import (
+    EXIT_CODES,
+    EXIT_DATA,
+    EXIT_INTERRUPTED,
+    FILE,
+    Failure,
+    friendly,
+    json_option,
+    on_a_terminal,
+    print_json,
+    reading_options,
+    recording_of,
+)
+
+if TYPE_CHECKING:
+    from motifold.checkpoint import Checkpoint
+    from motifold.estimator import CNMF
+    from motifold.io import Recording
+
+_LOG_EVERY = 5.0  # seconds between two lines where there is no terminal
+
+
+@click.command("fit", epilog=EXIT_CODES)
+@click.argument("file", type=FILE)
+@click.option("-k", "--n-components", type=click.IntRange(1), required=True, help="Motifs.")
+@click.option(
+    "-l", "--n-lags", required=True, metavar="LAGS", help="Length of a motif: 20 (bins) or 0.5s."
+)
+@click.option("-o", "--output", type=FILE, default=Path("model.npz"), show_default=True)
+@click.option(
+    "--solver", type=click.Choice(["hals", "anls", "mu"]), default="hals", show_default=True
+)
+@click.option("--boundary", type=click.Choice(["zero", "valid"]), default="zero")
+@click.option("--l1-W", "l1_W", type=click.FloatRange(0), default=0.0, help="Penalties.")
+@click.option("--l2-W", "l2_W", type=click.FloatRange(0), default=0.0)
+@click.option("--l1-H", "l1_H", type=click.FloatRange(0), default=0.0)
+@click.option("--l2-H", "l2_H", type=click.FloatRange(0), default=0.0)
+@click.option("--max-iter", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S")
+@click.option("--tol", type=click.FloatRange(0), default=1e-3, show_default=True)
+@click.option("--n-init", type=click.IntRange(1), default=1, help="Starts; the best is kept.")
+@click.option("--seed", "random_state", type=click.IntRange(0, 2**32 - 1), default=0)
+@click.option("--n-jobs", type=int, help="Threads; all cores without it.")
+@click.option("--report", type=FILE, metavar="HTML", help="Write a report as well.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
+@click.option("--restart", is_flag=True, help="Start anew, whatever checkpoint there is.")
+@click.option(
+    "--checkpoint-every", type=click.FloatRange(0), default=60.0, show_default=True, metavar="S"
+)
+@reading_options
+@json_option
+def command(
+    file: Path,
+    output: Path,
+    report: Path | None,
+    resume: bool,
+    restart: bool,
+    checkpoint_every: float,
+    as_json: bool,
+    n_lags: str,
+    **options: Any,
+) -> None:
+    """Find the motifs of a recording and save them as a model.
+
+    A fit that takes longer writes a checkpoint beside the model (OUTPUT.checkpoint) every minute,
+    and on Ctrl-C and SIGTERM; the same command with --resume goes on from it and ends with the
+    same result. When the fit is done the checkpoint is removed.
+
+    \b
+    Examples:
+      motifold fit counts.npy -k 5 -l 20
+      motifold fit speech.wav -k 8 -l 0.4s -o speech.npz --report speech.html
+      motifold fit song.mat --key SONG --orientation features_first --rate SONGfs -k 3 -l 0.25s
+      motifold fit session.nwb --bin-size 0.02 -k 4 -l 1s --resume
+    """
+    with friendly():
+        _check_folders(output, report)
+        recording = recording_of(file, options).checked()
+        model = _model(recording, n_lags, options)
+        checkpoint = _checkpoint(model, recording, output, checkpoint_every, resume, restart)
+        with _interruptible(model, checkpoint, output):
+            model.fit(recording.X, lengths=recording.lengths)
+        model.set_params(callback=None, verbose=0)
+        _keep_origin(model, recording)
+        model.save(output)
+        checkpoint.remove()
+        if report is not None:
+            from motifold.report import write_report
+
+            write_report(report, model, recording)
+    _tell(model, recording, output, report, as_json)
+
+
+def _check_folders(*paths: Path | None) -> None:
+    """Better no fit than no place for it."""
+    for path in paths:
+        if path is not None and not path.absolute().parent.is_dir():
+            raise Failure(f"{path}: there is no folder {path.parent}; make it first.", EXIT_DATA)
+
+
+def _model(recording: Recording, n_lags: str, options: dict[str, Any]) -> CNMF:
+    from motifold.estimator import CNMF
+
+    L, T = recording.bins(n_lags), recording.shape[0]
+    if L > T:
+        hints = " ".join(recording.hints)
+        raise ValueError(f"A motif of {L} lags is longer than the recording, {T} bins. {hints}")
+    shown = on_a_terminal()
+    return CNMF(n_lags=L, verbose=int(shown), callback=None if shown else _Log(), **options)
+
+
+class _Log:
+    """A line on stderr every few seconds, where there is no terminal for a bar."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, state: Any) -> bool:
+        if time.monotonic() - self._last >= _LOG_EVERY:
+            self._last = time.monotonic()
+            click.echo(
+                f"iteration {state.iteration}: loss {state.loss:.5f}, KKT residual "
+                f"{state.kkt_residual:.1e}, {state.seconds:.0f} s",
+                err=True,
+            )
+        return False
+
+
+def _checkpoint(
+    model: CNMF, recording: Recording, output: Path, every: float, resume: bool, restart: bool
+) -> Checkpoint:
+    from motifold.checkpoint import Checkpoint, identity_of
+
+    path = output.with_name(output.name + ".checkpoint")
+    identity = identity_of(model, recording.X, recording.lengths)
+    checkpoint = Checkpoint(path, identity, every=every)
+    if restart:
+        checkpoint.remove()
+    elif path.exists():
+        if not resume:
+            raise click.UsageError(
+                f"{path} has a fit that was not finished: go on with --resume, or --restart."
+            )
+        try:
+            done = checkpoint.restore()
+        except ValueError as error:
+            raise Failure(str(error), EXIT_DATA) from error
+        click.echo(f"Going on from {path}, {done} iterations done.", err=True)
+    elif resume:
+        click.echo(f"There is no checkpoint {path}: starting anew.", err=True)
+    model._checkpoint = checkpoint
+    return checkpoint
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a fit as Ctrl-C does."""
+
+
+@contextlib.contextmanager
+def _interruptible(model: CNMF, checkpoint: Checkpoint, output: Path) -> Iterator[None]:
+    """On Ctrl-C and SIGTERM write the checkpoint and end."""
+
+    def terminate(number: int, frame: Any) -> None:
+        raise _Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, terminate)
+    except ValueError:  # not in the main thread: nobody sends signals here
+        before = None
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        kept = checkpoint.write()
+        told = f"{checkpoint.path} is written; --resume goes on." if kept else "Nothing was kept."
+        click.echo(f"\nInterrupted. {told}", err=True)
+        terminated = isinstance(interrupt, _Terminated)
+        sys.exit(128 + signal.SIGTERM if terminated else EXIT_INTERRUPTED)
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _keep_origin(model: CNMF, recording: Recording) -> None:
+    """Names of the features, and how the data was read, go with the model."""
+    import numpy as np
+
+    if recording.feature_names is not None:
+        model.feature_names_in_ = np.array(recording.feature_names, dtype=object)
+    model._recording = {
+        "source": recording.source,
+        "rate": recording.rate,
+        "options": dict(recording.options),
+    }
+
+
+def _tell(
+    model: CNMF, recording: Recording, output: Path, report: Path | None, as_json: bool
+) -> None:
+    if as_json:
+        names = ("loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
+        told = {name.rstrip("_"): getattr(model, name) for name in names}
+        shape = {"time_bins": recording.shape[0], "features": recording.shape[1]}
+        print_json(
+            {
+                "model": output,
+                "report": report,
+                **shape,
+                "motifs": model.n_components,
+                "lags": model.n_lags,
+                **told,
+            }
+        )
+        return
+    for hint in recording.hints:
+        click.echo(f"Hint: {hint}", err=True)
+    seconds = f" ({model.n_lags / recording.rate:.3g} s)" if recording.rate else ""
+    click.echo(
+        f"{model.n_components} motifs of {model.n_lags} lags{seconds} explain "
+        f"{100 * (1 - model.loss_**2):.1f}% of the power (relative loss {model.loss_:.4f}); "
+        f"{model.stop_reason_} after {model.n_iter_} iterations."
+    )
+    click.echo(f"Model: {output}" + (f"\nReport: {report}" if report else ""))

@@ -1,0 +1,50 @@
+"""``motifold report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from motifold.cli._shared import (
+    EXIT_CODES,
+    FILE,
+    friendly,
+    json_option,
+    load_model,
+    print_json,
+    reading_options,
+    recording_of,
+)
+
+
+@click.command("report", epilog=EXIT_CODES)
+@click.argument("model", type=FILE)
+@click.option("--data", type=FILE, required=True, metavar="FILE", help="The recording.")
+@click.option("-o", "--output", type=FILE, default=Path("report.html"), show_default=True)
+@reading_options
+@json_option
+def command(model: Path, data: Path, output: Path, as_json: bool, **options: Any) -> None:
+    """Write a report of a fit: one HTML file that needs nothing else.
+
+    It has the data, motifs, activations, reconstruction, events, significance, the course of the
+    fit, parameters and versions; of a sound file the motifs can be listened to. The file is read
+    as the one of the fit was, unless options say otherwise. With another recording than that of
+    the fit, activations are found anew and the test of significance is a fair one.
+
+    \b
+    Examples:
+      motifold report model.npz --data counts.npy
+      motifold report speech.npz --data speech.wav -o speech.html
+    """
+    fitted = load_model(model)
+    with friendly():
+        from motifold.report import write_report
+
+        recording = recording_of(data, options, fitted)
+        write_report(output, fitted, recording)
+    if as_json:
+        print_json({"report": output, "bytes": output.stat().st_size})
+    else:
+        click.echo(f"Report: {output}")

@@ -1,0 +1,123 @@
+"""``motifold sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from motifold.cli._shared import (
+    EXIT_CODES,
+    EXIT_INTERRUPTED,
+    FILE,
+    friendly,
+    json_option,
+    on_a_terminal,
+    print_json,
+    reading_options,
+    recording_of,
+    write_text,
+)
+
+
+@click.command("sweep", epilog=EXIT_CODES)
+@click.argument("file", type=FILE)
+@click.option(
+    "-k", "--n-components", required=True, metavar="LIST", help="Motifs: 1,2,3 or 1-6 or both."
+)
+@click.option(
+    "-l", "--n-lags", required=True, metavar="LIST", help="Lengths: 10,20 (bins) or 0.2s,0.4s."
+)
+@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Starts each.")
+@click.option(
+    "--test",
+    type=click.Choice(["entries", "blocks", "none"]),
+    default="entries",
+    show_default=True,
+    help="What the error is measured on that the fit does not see.",
+)
+@click.option("--tol", type=click.FloatRange(0), default=1e-3, show_default=True)
+@click.option("--max-iter", type=click.IntRange(1), default=1000, show_default=True)
+@click.option("--n-null", type=click.IntRange(0), default=1000, show_default=True)
+@click.option("--n-jobs", type=int, help="Processes; all cores without it.")
+@click.option(
+    "-o", "--output", type=FILE, default=Path("sweep.csv"), show_default=True, metavar="CSV"
+)
+@click.option("--store", type=FILE, metavar="FILE", help="Finished runs.  [default: OUTPUT.runs]")
+@reading_options
+@json_option
+def command(
+    file: Path,
+    n_components: str,
+    n_lags: str,
+    seeds: int,
+    test: str,
+    n_null: int,
+    n_jobs: int | None,
+    output: Path,
+    store: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Fit over numbers and lengths of motifs, from several starts, and suggest which to take.
+
+    Writes one row for each run: loss, error on held-out data, motifs that are significant there,
+    agreement of the starts. After Ctrl-C the same command goes on with the runs that are missing.
+
+    \b
+    Examples:
+      motifold sweep counts.npy -k 1-6 -l 20
+      motifold sweep speech.wav -k 2,4,8 -l 0.2s,0.4s --seeds 3 -o speech.csv
+    """
+    with friendly():
+        from motifold.findings import sweep
+
+        grid = {name: options.pop(name) for name in ("tol", "max_iter")}
+        recording = recording_of(file, options).checked()
+        store = store or output.with_name(output.name + ".runs")
+        try:
+            found = sweep(
+                recording.X,
+                lengths=recording.lengths,
+                n_components=_whole_numbers(n_components),
+                n_lags=[recording.bins(text) for text in n_lags.split(",")],
+                n_seeds=seeds,
+                test=None if test == "none" else test,
+                n_null=n_null,
+                n_jobs=n_jobs,
+                path=store,
+                progress=on_a_terminal(),
+                **grid,
+            )
+        except KeyboardInterrupt:
+            click.echo(f"\nInterrupted. Finished runs are in {store}: do the same again.", err=True)
+            raise SystemExit(EXIT_INTERRUPTED) from None
+        table = found.table
+        rows = [",".join(_cell(record[name]) for name in table.columns) for record in table]
+        write_text(output, "\n".join([",".join(table.columns), *rows, ""]))
+    if as_json:
+        print_json({"output": output, "runs": table.records, "suggested": found.suggested})
+        return
+    click.echo(repr(table))
+    for name, value in found.suggested.items():
+        click.echo(f"Suggested {name}: {'no clear answer' if value is None else value}")
+    click.echo(f"{len(table)} runs: {output}")
+
+
+def _whole_numbers(text: str) -> list[int]:
+    """``1,2,5-7`` as [1, 2, 5, 6, 7]."""
+    try:
+        numbers: list[int] = []
+        for part in text.split(","):
+            first, _, last = part.partition("-")
+            numbers += range(int(first), int(last or first) + 1)
+        if not numbers or min(numbers) < 1:
+            raise ValueError
+    except ValueError:
+        raise click.UsageError(f"-k: {text!r} is no list such as 1,2,3 or 1-6.") from None
+    return numbers
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,32 @@
+"""From motifs to findings: choose the model, test its motifs, read when they occur."""
+
+from motifold.findings.agreement import dissimilarity
+from motifold.findings.consensus import Consensus, find_consensus
+from motifold.findings.events import EventAverage, event_triggered_average, find_events
+from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
+from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
+from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions
+from motifold.findings.sweeping import Sweep, sweep
+from motifold.findings.table import Table
+
+__all__ = [
+    "BlockTimeSeriesSplit",
+    "Consensus",
+    "EventAverage",
+    "FeatureOrder",
+    "MotifExtent",
+    "Sequenciness",
+    "Significance",
+    "Sweep",
+    "Table",
+    "dissimilarity",
+    "event_triggered_average",
+    "find_consensus",
+    "find_events",
+    "mark_junctions",
+    "motif_extent",
+    "sequenciness",
+    "significance",
+    "sort_features",
+    "sweep",
+]

@@ -1,0 +1,103 @@
+"""How alike the parts of the data are that motifs of two fits explain, from Grams alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from motifold.findings.overlap import Floats
+from motifold.parallel import Workers
+from motifold.statistics import motif_grams
+from motifold.toeplitz import windows
+
+_ROWS = 4096  # bins at a time
+
+
+def reconstruction_gram(motifs: Floats, activations: Floats, lengths: list[int]) -> Floats:
+    """⟨X̂_j, X̂_k⟩ for all pairs of motifs, (K, K), without building any reconstruction.
+
+    Σ_δ R[j, δ, k]·A[j, δ, k], with R the lagged products of the activations and A those of the
+    motifs; where the end of a segment cuts both motifs off, what A counts too much is taken away.
+    motifs (K, L, N), activations (T, K), lengths: rows of each segment.
+    """
+    K, L, _ = motifs.shape
+    A, E = motif_grams(np.ascontiguousarray(motifs.transpose(2, 1, 0)))
+    # Uncut products of the last L starts, in the layout of E, less the cut ones.
+    lags = np.arange(L)
+    excess = A[:, L - 1 + lags - lags[:, None]].transpose(1, 0, 2, 3) - E
+    R = np.zeros((K, (2 * L - 1) * K))
+    gram = np.zeros((K, K))
+    start = 0
+    for size in lengths:
+        H = activations[start : start + size]
+        padded = np.zeros((size + 2 * L - 2, K))
+        padded[L - 1 : L - 1 + size] = H
+        for a in range(0, size, _ROWS):
+            b = min(a + _ROWS, size)
+            R += H[a:b].T @ windows(padded[a : b + 2 * L - 2], 2 * L - 1, 1, Workers(1))
+        tail = np.zeros((L, K))
+        tail[max(0, L - size) :] = H[-L:]
+        gram -= np.einsum("pj,pjqk,qk->jk", tail, excess, tail, optimize=True)
+        start += size
+    return gram + np.einsum("jdk,jdk->jk", R.reshape(K, 2 * L - 1, K), A)
+
+
+def dissimilarity(a: Any, b: Any) -> float:
+    """DISSX of two fits of the same data: 0 if they explain it by the same parts, 1 by no like.
+
+    (2K − Σ_j max_i c_ij − Σ_i max_j c_ij) / 2K with c_ij the cosine between the reconstruction of
+    motif i of one fit and that of motif j of the other (seqNMF's measure of how far two fits
+    agree). A motif that explains nothing is like no other.
+
+    Parameters
+    ----------
+    a, b : CNMF
+        Fitted to the same data; n_components and n_lags may differ, and with different numbers of
+        motifs 2K is the number of motifs in both.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from motifold import CNMF
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.findings import dissimilarity
+    >>> X = make_sequences(300, 20, 2, 8, activation_probability=0.05, random_state=0).X
+    >>> a, b = (CNMF(2, 8, n_init=5, random_state=seed).fit(X) for seed in (0, 1))
+    >>> bool(dissimilarity(a, b) < 0.05)
+    True
+    """
+    if a._lengths != b._lengths:
+        raise ValueError(
+            f"a and b were not fitted to the same data: their segments have {a._lengths} and "
+            f"{b._lengths} rows."
+        )
+    if a.components_.shape[2] != b.components_.shape[2]:
+        raise ValueError(
+            f"a and b were not fitted to the same data: {a.components_.shape[2]} and "
+            f"{b.components_.shape[2]} features."
+        )
+    first, second = ((fit.components_, fit.activations_) for fit in (a, b))
+    return dissimilarity_of_factors(first, second, a._lengths)
+
+
+def dissimilarity_of_factors(a: tuple[Any, Any], b: tuple[Any, Any], lengths: list[int]) -> float:
+    """DISSX from (motifs, activations) of two fits."""
+    L = max(a[0].shape[1], b[0].shape[1])
+    motifs = np.concatenate([_with_lags(np.asarray(W, np.float64), L) for W, _ in (a, b)])
+    H = np.concatenate([np.asarray(h, np.float64) for _, h in (a, b)], axis=1)
+    gram = reconstruction_gram(motifs, H, lengths)
+    norms = np.sqrt(np.maximum(gram.diagonal(), 0))
+    norms = np.where(norms > 0, norms, 1)
+    K_a, K = len(a[0]), len(motifs)
+    cosine = (gram / norms[:, None] / norms)[:K_a, K_a:]
+    alike = cosine.max(axis=0).sum() + cosine.max(axis=1).sum()
+    return float((K - alike) / K)
+
+
+def _with_lags(motifs: Floats, L: int) -> Floats:
+    """The same motifs with zeros up to L lags."""
+    return np.pad(motifs, ((0, 0), (0, L - motifs.shape[1]), (0, 0)))

@@ -1,0 +1,170 @@
+"""Which K, λ and L a sweep suggests, by stated rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motifold.findings.overlap import Floats
+from motifold.findings.table import Table
+
+# A test error counts as the lowest if it is within one standard error of it, or within this share
+# of the range of all: differences far below what a motif gives are no reason for one more.
+_NEARLY = 0.03
+# Motifs with a smaller share of the power do not count for the length.
+_LEAST_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class TestCurve:
+    """Test errors over the number of motifs, with the same held-out blocks for each.
+
+    Attributes
+    ----------
+    n_components : (n,), rising
+    errors : (n, n_blocks), of each block the run that fitted its training data best
+    mean : (n,), over the blocks
+    excess, excess_error : (n,), mean and standard error of the difference to the lowest
+    """
+
+    __test__ = False  # for pytest: the name does not make it a test
+
+    n_components: npt.NDArray[np.intp]
+    errors: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.errors.mean(axis=1)
+
+    @property
+    def excess(self) -> Floats:
+        return (self.errors - self.errors[self.mean.argmin()]).mean(axis=1)
+
+    @property
+    def excess_error(self) -> Floats:
+        n = self.errors.shape[1]
+        if n < 2:
+            return np.zeros(len(self.errors))
+        differences = self.errors - self.errors[self.mean.argmin()]
+        return differences.std(axis=1, ddof=1) / np.sqrt(n)
+
+    @property
+    def suggested(self) -> int:
+        """The smallest K whose excess is below its standard error or 3 % of the curve's range."""
+        slack = np.maximum(self.excess_error, _NEARLY * np.ptp(self.mean))
+        return int(self.n_components[self.excess <= slack][0])
+
+
+def find_test_curve(table: Table) -> TestCurve | None:
+    """Test errors by K and block; None where they were not measured."""
+    K, blocks = (np.unique(table[name]).astype(np.intp) for name in ("n_components", "block"))
+    errors = np.full((len(K), len(blocks)), np.nan)
+    best = np.full(errors.shape, np.inf)
+    for record in table:
+        place = np.searchsorted(K, record["n_components"]), np.searchsorted(blocks, record["block"])
+        if record["train_loss"] < best[place]:
+            # Above 1 it is worse than to predict nothing; how much worse is chance.
+            best[place], errors[place] = record["train_loss"], min(record["test_error"], 1.0)
+    measured = ~np.isnan(errors).any(axis=0)
+    return TestCurve(K, errors[:, measured]) if measured.any() else None
+
+
+def mean_by(table: Table, parameter: str, measure: str) -> tuple[Floats, Floats]:
+    """The values of a parameter, and the mean of a measure over the runs with each."""
+    values = np.unique(table[parameter])
+    column, places = table[measure].astype(float), table[parameter]
+    return values, np.array([column[places == value].mean() for value in values])
+
+
+def suggest_n_components(table: Table) -> int | None:
+    """The number of motifs that a table of runs suggests; None where it cannot tell.
+
+    By the test errors (``TestCurve.suggested``) or, without, the K above 1 with the lowest mean
+    DISSX, on which the seeds agree best.
+    """
+    errors = find_test_curve(table)
+    if errors is not None:
+        return errors.suggested
+    values, dissx = mean_by(table, "n_components", "dissx")
+    candidates = np.flatnonzero((values > 1) & ~np.isnan(dissx))
+    if len(candidates) < 2:
+        return None
+    return int(values[candidates[dissx[candidates].argmin()]])
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """The two costs over λ, each scaled to run from 0 to 1, and where they cross.
+
+    Attributes
+    ----------
+    weights : (n,), the values of ``x_ortho`` above zero
+    reconstruction, x_ortho : (n,), the normalised costs
+    crossing : float or None, the λ at which they cross, between those tried
+    suggested : float or None, the λ tried that is nearest to it, on a logarithmic scale
+    """
+
+    weights: Floats
+    reconstruction: Floats
+    x_ortho: Floats
+    crossing: float | None
+    suggested: float | None
+
+
+def find_crossover(table: Table) -> Crossover:
+    """Where the reconstruction cost, rising with λ, crosses the x-ortho cost, falling with it."""
+    squared = Table(
+        [
+            record | {"squared_loss": record["loss"] ** 2}
+            for record in table
+            if record["x_ortho"] > 0
+        ]
+    )
+    if len(squared) == 0:
+        nothing = np.empty(0)
+        return Crossover(nothing, nothing, nothing, None, None)
+    weights = np.unique(squared["x_ortho"])
+    # Medians: an activation that the end of a segment cuts off can be huge, and its cost with it.
+    rising, x_ortho = (
+        _normalised(np.array([np.median(squared[cost][squared["x_ortho"] == w]) for w in weights]))
+        for cost in ("squared_loss", "x_ortho_cost")
+    )
+    difference = rising - x_ortho
+    places = np.flatnonzero((difference[:-1] < 0) & (difference[1:] >= 0))
+    if len(places) == 0:
+        return Crossover(weights, rising, x_ortho, None, None)
+    i = int(places[0])
+    logs = np.log10(weights)
+    part = -difference[i] / (difference[i + 1] - difference[i])
+    crossing = float(10 ** (logs[i] + part * (logs[i + 1] - logs[i])))
+    nearest = int(np.abs(logs - np.log10(crossing)).argmin())
+    return Crossover(weights, rising, x_ortho, crossing, float(weights[nearest]))
+
+
+def suggest_n_lags(motifs: Table) -> int | None:
+    """The least number of lags tried that holds the motifs as the longest lags tried show them.
+
+    The median, over runs with the most lags, of the longest effective length of a motif with at
+    least 5 % of the power.
+    """
+    lags = np.unique(motifs["n_lags"])
+    if len(lags) < 2:
+        return None
+    longest: dict[Any, int] = {}
+    runs = [name for name in motifs.columns if name not in ("motif", "onset", "length", "share")]
+    for record in motifs.where(n_lags=int(lags[-1])):
+        if record["share"] >= _LEAST_SHARE:
+            run = repr([record[name] for name in runs])
+            longest[run] = max(longest.get(run, 0), record["length"])
+    if not longest:
+        return None
+    needed = float(np.median(list(longest.values())))
+    return int(lags[lags >= needed][0])
+
+
+def _normalised(costs: Floats) -> Floats:
+    span = costs.max() - costs.min()
+    return (costs - costs.min()) / (span or 1)

@@ -1,0 +1,124 @@
+"""What a motif looks like along its lags: order of the features, onset, effective length."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motifold.findings.overlap import Floats, checked_motifs
+
+
+@dataclass(frozen=True)
+class FeatureOrder:
+    """Features sorted by the motif they belong to and by when they peak in it.
+
+    Attributes
+    ----------
+    order : (N,), features in that order: ``X[:, order]`` is sorted
+    motif : (N,), motif of each feature, in their own order; −1 for a feature in no motif
+    lag : (N,), lag of its peak in that motif; −1 for a feature in no motif
+    """
+
+    order: npt.NDArray[np.intp]
+    motif: npt.NDArray[np.intp]
+    lag: npt.NDArray[np.intp]
+
+
+def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
+    """Sort features by (motif, lag of peak), so that sequences show as diagonals.
+
+    A feature belongs to the motif in which it has most power. Features in no motif come last.
+
+    Parameters
+    ----------
+    components : CNMF or array-like of shape (n_components, n_lags, n_features)
+        A fitted model, or motifs. Of a model, a motif's power is that in the reconstruction.
+    weights : array-like of shape (n_components,) or None
+        Power of each motif; None means as above, or equal for an array.
+
+    Returns
+    -------
+    FeatureOrder
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.findings import sort_features
+    >>> motifs = np.zeros((2, 3, 4))
+    >>> motifs[0, 2, 0] = motifs[0, 0, 3] = motifs[1, 1, 1] = 1.0
+    >>> found = sort_features(motifs)
+    >>> found.order.tolist(), found.motif.tolist(), found.lag.tolist()
+    ([3, 0, 1, 2], [0, 1, -1, 0], [2, 1, -1, 0])
+    """
+    motifs = checked_motifs(components)
+    K = len(motifs)
+    if weights is None:
+        H = getattr(components, "activations_", None)
+        weights = np.ones(K) if H is None else np.einsum("tk,tk->k", H, H, dtype=np.float64)
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (K,) or not np.isfinite(weights).all() or weights.min() < 0:
+        raise ValueError(f"weights must hold a nonnegative number for each of the {K} motifs.")
+    power = np.square(motifs).sum(axis=1) * weights[:, None]  # (K, N)
+    motif = power.argmax(axis=0)
+    lag = motifs[motif, :, np.arange(motifs.shape[2])].argmax(axis=1)
+    silent = power.max(axis=0) == 0
+    order = np.lexsort((lag, motif, silent))
+    return FeatureOrder(order, np.where(silent, -1, motif), np.where(silent, -1, lag))
+
+
+@dataclass(frozen=True)
+class MotifExtent:
+    """Where along its lags each motif lies.
+
+    Attributes
+    ----------
+    onset : (K,), first lag of the stretch that holds the motif; 0 for an empty motif
+    length : (K,), number of lags of that stretch; 0 for an empty motif
+    """
+
+    onset: npt.NDArray[np.intp]
+    length: npt.NDArray[np.intp]
+
+
+def motif_extent(components: Any, *, share: float = 0.95) -> MotifExtent:
+    """Onset and effective length of each motif.
+
+    The stretch of lags that holds the middle ``share`` of the motif's power: from the lag at which
+    the power summed over the lags exceeds (1 − share)/2 to that at which it reaches (1 + share)/2.
+    A motif that fills all its lags may be longer than ``n_lags``.
+
+    Parameters
+    ----------
+    components : CNMF or array-like of shape (n_components, n_lags, n_features)
+        A fitted model, or its motifs.
+    share : float, default=0.95
+        Share of the power that counts.
+
+    Returns
+    -------
+    MotifExtent
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.findings import motif_extent
+    >>> motifs = np.zeros((1, 10, 3))
+    >>> motifs[0, 2:6, 0] = 1.0
+    >>> extent = motif_extent(motifs)
+    >>> extent.onset.tolist(), extent.length.tolist()
+    ([2], [4])
+    """
+    motifs = checked_motifs(components)
+    if not 0 < share <= 1:
+        raise ValueError(f"share must be above 0 and at most 1, not {share}.")
+    power = np.square(motifs).sum(axis=2)
+    total = power.sum(axis=1, keepdims=True)
+    reached: Floats = np.cumsum(power, axis=1) / np.where(total > 0, total, 1)
+    noise = 1e-9  # of sums in floating point
+    onset = (reached <= (1 - share) / 2 + noise).sum(axis=1)
+    last = (reached < (1 + share) / 2 - noise).sum(axis=1)
+    empty = total[:, 0] == 0
+    return MotifExtent(np.where(empty, 0, onset), np.where(empty, 0, last - onset + 1))

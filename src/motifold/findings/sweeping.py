@@ -1,0 +1,253 @@
+"""The sweep over parameters and seeds, in parallel processes, resumable."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs, parallel_config
+
+from motifold.estimator import CNMF
+from motifold.findings.agreement import dissimilarity_of_factors
+from motifold.findings.choices import (
+    Crossover,
+    find_crossover,
+    suggest_n_components,
+    suggest_n_lags,
+)
+from motifold.findings.store import RunStore, run_key
+from motifold.findings.table import Table
+from motifold.findings.trial import Outcome, Recording, Settings, Test, run_trial
+from motifold.progress import work_bar
+from motifold.validation import check_recording
+
+_OWN = {"random_state", "n_jobs", "verbose", "callback", "warm_start"}  # the sweep's business
+
+Point = dict[str, Any]
+
+
+class Sweep:
+    """The runs of a sweep, as tables, and what they suggest.
+
+    Attributes
+    ----------
+    table : Table
+        One row for each run: the parameters of the grid, ``seed``, ``loss`` (relative, of the fit
+        of all data), ``x_ortho_cost``, ``block`` (that is held out), ``train_loss`` and
+        ``test_error`` (relative, of the fit without that block), ``n_tested`` and
+        ``n_significant`` (motifs, in the held-out block), ``converged``, ``n_iter`` and ``dissx``
+        (mean dissimilarity to the other seeds).
+    motifs : Table
+        One row for each motif of each run: ``onset`` and ``length`` in lags, ``share`` of the
+        power.
+    """
+
+    def __init__(self, table: Table, motifs: Table) -> None:
+        self.table = table
+        self.motifs = motifs
+
+    def to_pandas(self) -> Any:
+        """The table of runs as a ``pandas.DataFrame``."""
+        return self.table.to_pandas()
+
+    def __repr__(self) -> str:
+        return f"Sweep of {len(self.table)} runs, suggested: {self.suggested}\n{self.table!r}"
+
+    @cached_property
+    def suggested(self) -> dict[str, Any]:
+        """A value for each of n_components, n_lags and x_ortho that varies.
+
+        ``n_components``: the smallest whose test error exceeds the lowest by no more than the
+        standard error of the difference, or 3 % of the curve's range; of the seeds that share a
+        held-out block, the one that fitted its training data best counts. Without test errors,
+        that with the lowest DISSX. ``n_lags``: the least that is no shorter
+        than the motifs found with the most lags (effective length). ``x_ortho``: that nearest to
+        the crossover of the two costs. None where a rule finds nothing.
+        """
+        rules: dict[str, Any] = {
+            "n_components": lambda: suggest_n_components(self.table),
+            "n_lags": lambda: suggest_n_lags(self.motifs),
+            "x_ortho": lambda: self.crossover.suggested,
+        }
+        return {
+            name: rule()
+            for name, rule in rules.items()
+            if name in self.table.columns and len(np.unique(self.table[name])) > 1
+        }
+
+    @cached_property
+    def crossover(self) -> Crossover:
+        """The two normalised costs over ``x_ortho``, and where they cross."""
+        if "x_ortho" not in self.table.columns:
+            raise ValueError("x_ortho was not part of the sweep.")
+        return find_crossover(self.table)
+
+
+def sweep(
+    X: Any,
+    *,
+    n_seeds: int = 10,
+    path: str | os.PathLike[str] | None = None,
+    test: Test | None = "blocks",
+    n_blocks: int = 4,
+    n_null: int = 1000,
+    alpha: float = 0.05,
+    lengths: Any = None,
+    segments: Any = None,
+    n_jobs: int | None = None,
+    progress: bool = True,
+    **grid: Any,
+) -> Sweep:
+    """Fit X at every point of a grid of parameters, from several seeds, and measure the fits.
+
+    Every run is fitted twice: to all the data, and to the data but one block of time (a block
+    for each seed in turn) with ``n_lags`` bins on either side. The second fit is tested: for the
+    reconstruction of entries it has not seen, and for motifs that recur in the held-out block
+    more sharply than their shuffled copies. Runs go to parallel processes, one thread each.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    n_seeds : int, default=10
+        Runs for each point of the grid.
+    path : path or None, default=None
+        A file to which finished runs are appended (factors go to a folder beside it). A sweep that
+        is called again with the same data and settings does not repeat the runs in it, so it can
+        be interrupted, resumed, and enlarged. None keeps all in memory.
+    test : {"blocks", "entries"} or None, default="blocks"
+        What the test error is measured on: "blocks", the held-out block, each random half of the
+        features reconstructed with activations found from the other half; "entries", a random
+        tenth of the entries of the training rows, masked in the fit. None: not measured.
+    n_blocks : int, default=4
+        Number of blocks of time, of which one is held out.
+    n_null : int, default=1000
+        Shuffled copies of each motif for the test of significance; 0 leaves the test out.
+    alpha : float, default=0.05
+        Level of that test, for all motifs of a fit together.
+    lengths, segments
+        As in ``CNMF.fit``.
+    n_jobs : int or None, default=None
+        Number of processes; None means all cores. Results do not depend on it.
+    progress : bool, default=True
+        Show a progress bar.
+    **grid
+        Parameters of ``CNMF``: a value, or a list of values to go through.
+
+    Returns
+    -------
+    Sweep
+
+    Examples
+    --------
+    >>> import motifold
+    >>> from motifold.datasets import make_sequences
+    >>> X = make_sequences(400, 20, 2, 8, activation_probability=0.05, random_state=0).X
+    >>> found = motifold.sweep(
+    ...     X, n_components=[1, 2, 3], n_lags=8, n_seeds=2, tol=1e-2, n_jobs=1, progress=False
+    ... )
+    >>> len(found.table), found.suggested
+    (6, {'n_components': 2})
+    """
+    arrays = check_recording(X, lengths, segments)
+    points = _points(grid)
+    if n_seeds < 1:
+        raise ValueError(f"n_seeds must be 1 or greater, not {n_seeds}.")
+    if test not in ("entries", "blocks", None):
+        raise ValueError(f'test must be "entries", "blocks" or None, not {test!r}.')
+    recording = Recording.from_arrays(arrays)
+    settings = Settings(test, n_blocks, n_null, alpha)
+    store = RunStore(path, {"data": _fingerprint(arrays), **settings.as_dict()})
+    runs = [(point, seed) for point in points for seed in range(n_seeds)]
+    with work_bar(len(runs), "sweep", "run", shown=progress) as bar:
+        todo = [run for run in runs if run_key(*run) not in store]
+        bar.update(len(runs) - len(todo))
+        for key, outcome in _outcomes(recording, todo, settings, n_jobs):
+            store.add(key, outcome)
+            bar.update()
+    return _tabulated(points, n_seeds, store, [len(array) for array in arrays])
+
+
+def _points(grid: dict[str, Any]) -> list[Point]:
+    """Every combination of the grid's values, the last parameter running fastest."""
+    known = set(CNMF._get_param_names()) - _OWN
+    for name in grid:
+        if name not in known:
+            reason = "is set by the sweep itself" if name in _OWN else "is not a parameter of CNMF"
+            raise TypeError(f"sweep: {name} {reason}; there are {', '.join(sorted(known))}.")
+    for name in ("n_components", "n_lags"):
+        if name not in grid:
+            raise TypeError(f"sweep needs {name}: a number, or a list of numbers to go through.")
+    values = {name: _values(name, given) for name, given in grid.items()}
+    return [dict(zip(values, point, strict=True)) for point in product(*values.values())]
+
+
+def _values(name: str, given: Any) -> list[Any]:
+    """The values of one parameter, as plain Python objects."""
+    several = isinstance(given, (list, tuple, range)) or np.ndim(given) == 1
+    values = [
+        value.item() if isinstance(value, np.generic) else value
+        for value in (given if several else [given])
+    ]
+    if not values:
+        raise ValueError(f"sweep: the list of values of {name} is empty.")
+    return values
+
+
+def _outcomes(
+    recording: Recording, runs: list[tuple[Point, int]], settings: Settings, n_jobs: int | None
+) -> Iterator[tuple[str, Outcome]]:
+    """Outcomes of the runs with their keys, as they come."""
+    n_processes = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), len(runs))
+    if n_processes <= 1:
+        yield from (_keyed(recording, *run, settings) for run in runs)
+        return
+    # Large runs first, so that no process is left alone with one at the end.
+    runs = sorted(runs, key=lambda run: -run[0]["n_components"] * run[0]["n_lags"])
+    with parallel_config("loky", inner_max_num_threads=1):
+        pool = Parallel(n_jobs=n_processes, return_as="generator_unordered")
+        yield from pool(delayed(_keyed)(recording, *run, settings) for run in runs)
+
+
+def _keyed(
+    recording: Recording, point: Point, seed: int, settings: Settings
+) -> tuple[str, Outcome]:
+    return run_key(point, seed), run_trial(recording, point, seed, settings)
+
+
+def _tabulated(points: list[Point], n_seeds: int, store: RunStore, lengths: list[int]) -> Sweep:
+    records, motifs = [], []
+    for point in points:
+        outcomes = [store[run_key(point, seed)] for seed in range(n_seeds)]
+        dissimilarities = _mean_dissimilarities(outcomes, lengths)
+        for seed, (outcome, dissx) in enumerate(zip(outcomes, dissimilarities, strict=True)):
+            run = {**point, "seed": seed}
+            records.append({**run, **outcome.measures, "dissx": dissx})
+            motifs += [{**run, **motif} for motif in outcome.motifs]
+    return Sweep(Table(records), Table(motifs))
+
+
+def _mean_dissimilarities(outcomes: list[Outcome], lengths: list[int]) -> list[float]:
+    """DISSX of each run, its mean over the other seeds; NaN where there is none."""
+    n = len(outcomes)
+    if n < 2:
+        return [np.nan] * n
+    factors = [(outcome.components, outcome.activations) for outcome in outcomes]
+    sums = np.zeros(n)
+    for i, j in combinations(range(n), 2):
+        value = dissimilarity_of_factors(factors[i], factors[j], lengths)
+        sums[[i, j]] += value
+    return (sums / (n - 1)).tolist()
+
+
+def _fingerprint(arrays: list[Any]) -> str:
+    """Of the data: a file made for other data is not used."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.shape} {array.dtype}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]

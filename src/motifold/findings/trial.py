@@ -1,0 +1,203 @@
+"""One run of a sweep: a fit of all the data, a fit of its training part, and their measures."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import ConvergenceWarning
+
+from motifold.estimator import CNMF
+from motifold.findings.overlap import with_motifs, x_ortho_cost
+from motifold.findings.profiles import motif_extent
+from motifold.findings.shuffles import is_testable, significance
+from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, observed_entries
+from motifold.problem import Array
+
+Test = Literal["entries", "blocks"]
+
+_HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held out
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured besides the fit; the same for all runs of a sweep."""
+
+    test: Test | None
+    n_blocks: int
+    n_null: int
+    alpha: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for the file."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The data of a sweep: all segments stacked, and the number of the segment of each row."""
+
+    X: Array
+    ids: npt.NDArray[np.intp]
+
+    @classmethod
+    def from_arrays(cls, arrays: list[Array]) -> Recording:
+        """From checked segments; one segment is not copied."""
+        X = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+        return cls(X, np.repeat(np.arange(len(arrays)), [len(array) for array in arrays]))
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The segments."""
+        return _pieces(self.X, self.ids)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Measures of a run (plain numbers), a record for each motif, and the factors for DISSX."""
+
+    measures: dict[str, Any]
+    motifs: list[dict[str, Any]]
+    components: npt.NDArray[np.float32]
+    activations: npt.NDArray[np.float32]
+
+
+def run_trial(
+    recording: Recording, parameters: dict[str, Any], seed: int, settings: Settings
+) -> Outcome:
+    """Fit and measure one point of the grid from one seed."""
+    model = CNMF(**parameters, random_state=seed, n_jobs=1)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the table says it
+            model.fit(recording.X, segments=recording.ids)
+            validation = _validate(recording, model, seed, settings)
+    except Exception as error:
+        error.add_note(f"in the run of {parameters} with seed {seed}")
+        raise
+    motifs, H = model.components_.astype(np.float64), model.activations_.astype(np.float64)
+    measures = {
+        "loss": float(model.loss_),
+        "x_ortho_cost": x_ortho_cost(recording.arrays, motifs, H),
+        **validation,
+        "converged": bool(model.converged_),
+        "n_iter": int(model.n_iter_),
+    }
+    return Outcome(
+        measures,
+        _motif_records(model),
+        model.components_.astype(np.float32),
+        model.activations_.astype(np.float32),
+    )
+
+
+def _validate(
+    recording: Recording, model: CNMF, seed: int, settings: Settings
+) -> dict[str, float | int]:
+    """Test error and number of significant motifs, of a fit that has not seen one block of time.
+
+    The block goes round with the seed; ``n_lags`` bins on either side of it are left out too.
+    """
+    block = seed % settings.n_blocks
+    if settings.test is None and settings.n_null == 0:
+        nothing = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
+        return {"block": block, **nothing}
+    X, L = recording.X, model.n_lags
+    split = BlockTimeSeriesSplit(settings.n_blocks, gap=L)
+    train, test = list(split.split(X))[block]
+    rng = np.random.default_rng([block, settings.n_blocks])  # the same mask for the whole grid
+    copy = CNMF(**model.get_params())
+    options: dict[str, Any] = {"segments": mark_junctions(train, recording.ids)}
+    if settings.test == "entries":
+        options["mask"] = observed_entries((len(train), X.shape[1]), _HIDDEN_ENTRIES, rng)
+    copy.fit(X[train], **options)
+    error = np.nan
+    if settings.test == "entries":
+        X_hat = copy.inverse_transform(copy.activations_, segments=options["segments"])
+        error = _relative_error(X[train], X_hat, ~options["mask"])
+    elif settings.test == "blocks":
+        error = _block_error(copy, recording, test, rng)
+    return {
+        "block": block,
+        "train_loss": float(copy.loss_),
+        "test_error": error,
+        **_significant(copy, X[test], recording.ids[test], seed, settings),
+    }
+
+
+def _block_error(
+    model: CNMF, recording: Recording, test: npt.NDArray[np.intp], rng: np.random.Generator
+) -> float:
+    """Relative error of each half of the features, with activations found from the other half.
+
+    The gaps around the block, which the fit has not seen either, lend the motifs that reach into
+    it. Bins less than ``n_lags`` from where the data ends do not count: a motif that is cut off
+    there rests on a few lags, and what it makes of the other half may be anything.
+    """
+    L, T = model.n_lags, len(recording.X)
+    rows = np.arange(max(0, test[0] - L), min(T, test[-1] + 1 + L))
+    X, ids = recording.X[rows], recording.ids[rows]
+    order = rng.permutation(X.shape[1])
+    halves = order[::2], order[1::2]
+    if len(halves[1]) == 0:
+        return np.nan  # a single feature has no other half
+    X_hat = np.empty_like(X)
+    for shown, hidden in (halves, halves[::-1]):
+        half, other = (
+            with_motifs(model, model.components_[:, :, part], model.scales_)
+            for part in (shown, hidden)
+        )
+        H = np.asarray(half.transform(X[:, shown], segments=ids))
+        X_hat[:, hidden] = other.inverse_transform(H, segments=ids)
+    return _relative_error(X, X_hat, _inner(ids, L) & np.isin(rows, test))
+
+
+def _inner(ids: npt.NDArray[np.intp], L: int) -> npt.NDArray[np.bool_]:
+    """Rows that are at least L − 1 bins from either end of their segment."""
+    return np.concatenate(
+        [
+            (np.arange(len(piece)) >= L - 1) & (np.arange(len(piece))[::-1] >= L - 1)
+            for piece in _pieces(ids, ids)
+        ]
+    )
+
+
+def _significant(
+    model: CNMF, X: Array, ids: npt.NDArray[np.intp], seed: int, settings: Settings
+) -> dict[str, int]:
+    """Number of motifs that were tested and that are significant in the held-out block."""
+    if settings.n_null == 0:
+        return {"n_tested": 0, "n_significant": 0}
+    n_tested = int(is_testable(model.components_.astype(np.float64)).sum())
+    n_null = max(settings.n_null, int(np.ceil(n_tested / settings.alpha)))
+    result = significance(
+        X, model, n_null=n_null, alpha=settings.alpha, segments=ids, random_state=seed
+    )
+    return {"n_tested": n_tested, "n_significant": int(result.significant.sum())}
+
+
+def _motif_records(model: CNMF) -> list[dict[str, Any]]:
+    """Onset, effective length and share of the reconstruction's power of each motif."""
+    extent = motif_extent(model)
+    H = model.activations_.astype(np.float64)
+    power = np.einsum("tk,tk->k", H, H) * np.square(model.components_).sum(axis=(1, 2))
+    shares = power / (power.sum() or 1)
+    return [
+        {"motif": k, "onset": int(onset), "length": int(length), "share": float(share)}
+        for k, (onset, length, share) in enumerate(
+            zip(extent.onset, extent.length, shares, strict=True)
+        )
+    ]
+
+
+def _relative_error(X: Array, X_hat: Array, where: npt.NDArray[np.bool_]) -> float:
+    norm = float(np.linalg.norm(X[where].astype(np.float64)))
+    residual = float(np.linalg.norm((X - X_hat)[where].astype(np.float64)))
+    return residual / norm if norm > 0 else np.nan
+
+
+def _pieces(X: npt.NDArray[Any], ids: npt.NDArray[np.intp]) -> list[npt.NDArray[Any]]:
+    return np.split(X, 1 + np.flatnonzero(np.diff(ids)))

@@ -1,0 +1,22 @@
+"""Recordings as people have them: files and objects in, one ``Recording`` out.
+
+A reader is one file of this folder with ``OPTIONS`` and ``read(path, options)``, and a line in
+``reading.READERS``; it is imported, and its library with it, when a file asks for it.
+"""
+
+from motifold.io.frames import from_frame
+from motifold.io.labelled import from_xarray
+from motifold.io.pynapple_objects import from_pynapple, to_pynapple
+from motifold.io.reading import Options, read
+from motifold.io.recording import Recording, RecordingError
+
+__all__ = [
+    "Options",
+    "Recording",
+    "RecordingError",
+    "from_frame",
+    "from_pynapple",
+    "from_xarray",
+    "read",
+    "to_pynapple",
+]

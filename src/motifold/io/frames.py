@@ -1,0 +1,59 @@
+"""pandas and polars frames: columns are features, their names are kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from motifold.io.recording import Recording, RecordingError, rate_of_times
+
+
+def from_frame(
+    frame: Any, *, time: str | None = None, rate: float | None = None, source: str | None = None
+) -> Recording:
+    """Make a recording of a pandas or polars frame.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame or polars.DataFrame
+        Rows are time bins, columns are features.
+    time : str or None
+        The column that has the time (seconds, or dates), evenly spaced; it gives the rate and is
+        no feature.
+    rate : float or None
+        Time bins per second.
+    source : str or None
+        What messages call it.
+
+    Returns
+    -------
+    Recording
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from motifold.io import from_frame
+    >>> frame = pandas.DataFrame({"clock": [0.0, 0.1, 0.2], "a": [1, 2, 3], "b": [0, 1, 0]})
+    >>> recording = from_frame(frame, time="clock")
+    >>> recording.feature_names, round(recording.rate, 6)
+    (('a', 'b'), 10.0)
+    """
+    source = source or f"the {type(frame).__module__.partition('.')[0]} frame"
+    columns = [str(name) for name in frame.columns]
+    if time is not None:
+        if time not in columns:
+            raise RecordingError(
+                f"{source}: there is no column {time!r}; it has {', '.join(columns)}."
+            )
+        rate = rate or rate_of_times(frame[time].to_numpy(), source)
+    kept = [name for name in frame.columns if str(name) != time]
+    arrays = [np.asarray(frame[name].to_numpy()) for name in kept]
+    odd = [str(n) for n, a in zip(kept, arrays, strict=True) if a.dtype.kind not in "fiub"]
+    if odd:
+        raise RecordingError(
+            f"{source}: these columns are no numbers: {', '.join(odd)}. Leave them out, or name "
+            "the one that has the time with time."
+        )
+    X = np.column_stack(arrays) if arrays else np.empty((len(frame), 0))
+    return Recording(X, source, rate, tuple(str(name) for name in kept))

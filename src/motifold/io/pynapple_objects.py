@@ -1,0 +1,94 @@
+"""pynapple: time series and groups of spike trains in, activations out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from motifold.io.recording import Recording, RecordingError, require
+
+
+def from_pynapple(data: Any, *, bin_size: float | None = None) -> Recording:
+    """Make a recording of a pynapple object; its epochs become segments.
+
+    Parameters
+    ----------
+    data : TsGroup, TsdFrame or Tsd
+        Spikes of a group are counted in bins; a frame is taken as it is, its columns are features.
+    bin_size : float or None
+        Seconds of a bin; a ``TsGroup`` needs it.
+
+    Returns
+    -------
+    Recording
+        ``timestamps`` has pynapple's times.
+
+    Examples
+    --------
+    >>> import numpy, pynapple  # doctest: +SKIP
+    >>> spikes = {3: pynapple.Ts([0.1, 0.2]), 7: pynapple.Ts([0.9])}  # doctest: +SKIP
+    >>> recording = from_pynapple(pynapple.TsGroup(spikes), bin_size=0.1)  # doctest: +SKIP
+    >>> recording.feature_names  # doctest: +SKIP
+    ('3', '7')
+    """
+    kind = type(data).__name__
+    source = f"the pynapple {kind}"
+    if kind == "TsGroup":
+        if bin_size is None:
+            raise RecordingError(f"{source}: spikes are counted in bins: set bin_size, in seconds.")
+        frame = data.count(bin_size)
+    elif kind in ("TsdFrame", "Tsd"):
+        if bin_size is not None:
+            raise RecordingError(f"{source}: bin_size is for a TsGroup; see bin_average.")
+        frame = data
+    else:
+        raise TypeError(f"from_pynapple takes a TsGroup, TsdFrame or Tsd, not {kind}.")
+    X = np.asarray(frame.values)
+    X = X[:, None] if X.ndim == 1 else X
+    times = np.asarray(frame.index.values)
+    columns = getattr(frame, "columns", [0])
+    epochs = frame.time_support
+    lengths = [int(np.sum((times >= a) & (times <= b))) for a, b in epochs.values]
+    lengths = [length for length in lengths if length]
+    if sum(lengths) != len(times):
+        raise RecordingError(f"{source}: its epochs overlap; merge them first (IntervalSet.union).")
+    steps = np.diff(times)
+    rate = float(1 / np.median(steps)) if len(steps) else None
+    return Recording(
+        X,
+        source,
+        rate,
+        tuple(str(column) for column in columns),
+        tuple(lengths) if len(lengths) > 1 else None,
+        timestamps=times,
+    )
+
+
+def to_pynapple(activations: Any, recording: Recording) -> Any:
+    """Give activations, or a reconstruction, the times of the recording they belong to.
+
+    Parameters
+    ----------
+    activations : array-like of shape (n_samples, n_columns)
+    recording : Recording
+
+    Returns
+    -------
+    pynapple.TsdFrame
+        With one epoch for each segment.
+    """
+    nap = require("pynapple", "pynapple")
+    values = np.asarray(activations)
+    times = recording.times
+    if values.ndim != 2 or len(values) != len(times):
+        raise ValueError(
+            f"activations must have {len(times)} rows, as the recording has; their shape is "
+            f"{values.shape}."
+        )
+    stops = np.cumsum(recording.lengths or [len(times)])
+    starts = np.r_[0, stops[:-1]]
+    # Half a bin around the first and the last time: neighbours that touch would be merged.
+    half = 0.499 / (recording.rate or 1.0)
+    epochs = nap.IntervalSet(times[starts] - half, times[stops - 1] + half)
+    return nap.TsdFrame(t=times, d=values, time_support=epochs)

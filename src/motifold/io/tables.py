@@ -1,0 +1,113 @@
+"""Tables: CSV and TSV by NumPy, parquet by polars (it needs no second library for it)."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from motifold.io.frames import from_frame
+from motifold.io.reading import Options
+from motifold.io.recording import (
+    Recording,
+    RecordingError,
+    check_expansion,
+    guard,
+    orient,
+    rate_of_times,
+    require,
+)
+
+OPTIONS = {"orientation", "time"}
+_CLOCKS = {"time", "t", "times", "timestamp", "timestamps", "seconds", "time_s"}
+
+
+def read(path: Path, options: Options) -> Recording:
+    """The table; a first line that is not all numbers is taken for the features' names."""
+    kind = options.kind or path.suffix.lstrip(".")
+    if kind.lower() == "parquet":
+        return _from_parquet(path, options)
+    with guard(path, "a table of numbers"):
+        names, X = _from_text(path, kind.lower())
+    rate = None if options.rate is None else float(options.rate)
+    if options.orientation == "features_first":
+        if options.time is not None:
+            raise RecordingError(f"{path}: a time column needs time in rows: leave time out.")
+        return Recording(orient(X, path, options.orientation), str(path), rate)
+    if options.time is not None:
+        if names is None or options.time not in names:
+            listed = ", ".join(names or []) or "no names"
+            raise RecordingError(f"{path}: there is no column {options.time!r}; it has {listed}.")
+        column = names.index(options.time)
+        rate = rate or rate_of_times(X[:, column], str(path))
+        X = np.delete(X, column, axis=1)
+        names = [*names[:column], *names[column + 1 :]]
+    return Recording(
+        orient(X, path, None),
+        str(path),
+        rate,
+        None if names is None else tuple(names),
+        hints=_clock_hint(names),
+    )
+
+
+def _clock_hint(names: list[str] | None) -> tuple[str, ...]:
+    clocks = [name for name in names or [] if name.strip().lower() in _CLOCKS]
+    if not clocks:
+        return ()
+    return (f"The column {clocks[0]!r} is taken for a feature; if it is the clock, set time.",)
+
+
+def _from_text(path: Path, kind: str) -> tuple[list[str] | None, np.ndarray]:
+    """The names, if there are any, and the numbers."""
+    delimiter = "\t" if kind == "tsv" else ","
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        if kind == "txt":
+            delimiter = csv.Sniffer().sniff(file.read(4096), delimiters=",;\t ").delimiter
+            file.seek(0)
+        first = next(csv.reader(file, delimiter=delimiter), [])
+        names = None if _are_numbers(first) else [name.strip() for name in first]
+        if names is None:
+            file.seek(0)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # numpy's on a table without rows: refused later
+                X = np.loadtxt(file, delimiter=delimiter, ndmin=2, comments=None, quotechar='"')
+        except ValueError as error:
+            told = str(error).split(";")[0]
+            raise RecordingError(
+                f"{path}: {told} (rows count from 0, after the line of names). Fill empty cells, "
+                "remove columns that are no numbers."
+            ) from error
+    return names, X
+
+
+def _are_numbers(cells: list[str]) -> bool:
+    try:
+        [float(cell) for cell in cells]
+    except ValueError:
+        return False
+    return True
+
+
+def _from_parquet(path: Path, options: Options) -> Recording:
+    polars = require("polars", "io")
+    with guard(path, "a parquet file"):
+        # No glob and no partitions: this file and no other.
+        lazy = polars.scan_parquet(path, glob=False, hive_partitioning=False)
+        n_rows = lazy.select(polars.len()).collect().item()
+        nbytes = 8 * n_rows * len(lazy.collect_schema())
+        check_expansion(path, nbytes, path.stat().st_size, options.max_bytes)
+        if options.orientation == "features_first":
+            raise RecordingError(f"{path}: columns of a parquet file are features; transpose it.")
+        rate = None if options.rate is None else float(options.rate)
+        recording = from_frame(lazy.collect(), time=options.time, rate=rate, source=str(path))
+    return Recording(
+        recording.X,
+        str(path),
+        recording.rate,
+        recording.feature_names,
+        hints=_clock_hint(list(recording.feature_names or ())),
+    )

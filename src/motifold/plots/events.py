@@ -1,0 +1,125 @@
+"""When motifs occur, and what a signal does around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from motifold.findings.events import EventAverage
+from motifold.findings.table import Table
+from motifold.plots.style import IMAGE_MAP, Features, colour, prepared_figure, scale
+
+_LINES = 4  # up to so many channels are drawn as lines, more as an image
+
+
+def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> Axes:
+    """Draw the events of one segment: a row for each motif, taller where they are stronger.
+
+    Parameters
+    ----------
+    events : Table
+        As from ``motifold.find_events``.
+    segment : int, default=0
+        Which segment to draw.
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from motifold.findings import Table
+    >>> from motifold.plots import plot_events
+    >>> rows = [(0, 1.0), (1, 1.5), (0, 3.0)]
+    >>> events = Table([{"motif": m, "segment": 0, "time": t, "strength": 1.0} for m, t in rows])
+    >>> [label.get_text() for label in plot_events(events).get_yticklabels()]
+    ['motif 1', 'motif 2']
+    """
+    chosen = events.where(segment=segment)
+    motifs = np.unique(events["motif"]).astype(int) if len(events) else np.arange(1)
+    if ax is None:
+        ax = prepared_figure(None, (9.0, 0.9 + 0.4 * max(len(motifs), 2))).add_subplot()
+    for row, k in enumerate(motifs):
+        these = chosen.where(motif=int(k))
+        strengths = these["strength"].astype(float)
+        heights = 0.8 * strengths / (strengths.max() if len(strengths) else 1)
+        times = these["time"].astype(float)
+        ax.vlines(times, row + 0.4 - heights, row + 0.4, color=colour(int(k)), linewidth=1.5)
+    ax.set_yticks(range(len(motifs)), labels=[f"motif {k + 1}" for k in motifs])
+    ax.set_ylim(len(motifs) - 0.4, -0.6)
+    ax.set_xlabel("time (s)")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def plot_event_average(
+    average: EventAverage,
+    *,
+    feature_axis: Any = None,
+    feature_label: str | None = None,
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """Draw what a signal does around the events of each motif.
+
+    Up to four channels are lines with a band of one standard error; more are an image, on a colour
+    scale common to all motifs.
+
+    Parameters
+    ----------
+    average : EventAverage
+        As from ``motifold.event_triggered_average``.
+    feature_axis, feature_label
+        Of an image's channels, as in ``plot_motifs``.
+    figure : matplotlib.figure.Figure, SubFigure or None
+        Where to draw; None makes a new one.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One axes for each motif, labelled (``get_label``) "motif 1", …
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.findings import Table, event_triggered_average
+    >>> from motifold.plots import plot_event_average
+    >>> events = Table([{"motif": 0, "segment": 0, "time": 2.0}])
+    >>> average = event_triggered_average(np.random.rand(500, 9), events, (-1, 1), rate=100)
+    >>> [axes.get_label() for axes in plot_event_average(average).axes]
+    ['motif 1']
+    """
+    M, _, N = average.mean.shape
+    figure = prepared_figure(figure, (1.5 + 2.6 * M, 3.4))
+    norm = scale(average.mean)
+    features = Features.from_options(N, feature_axis, feature_label or "channel")
+    step = float(average.times[1] - average.times[0])
+    span = (float(average.times[0]) - step / 2, float(average.times[-1]) + step / 2)
+    first = None
+    for m, k in enumerate(average.motifs):
+        axes = figure.add_subplot(1, M, m + 1, sharey=first, label=f"motif {k + 1}")
+        first = first or axes
+        if N <= _LINES:
+            _draw_lines(axes, average, m)
+        else:
+            features.draw_image(axes, average.mean[m], span, cmap=IMAGE_MAP, norm=norm)
+            features.draw_labels(axes, shown=m == 0)
+        axes.axvline(0, color="black", linewidth=1, linestyle=":")
+        axes.set_title(f"motif {k + 1}, n = {average.counts[m].max()}", fontsize="medium")
+        axes.set_xlabel("time from event (s)")
+    return figure
+
+
+def _draw_lines(axes: Axes, average: EventAverage, m: int) -> None:
+    for n in range(average.mean.shape[2]):
+        mean, error = average.mean[m, :, n], average.standard_error[m, :, n]
+        axes.plot(average.times, mean, color=colour(n))
+        axes.fill_between(
+            average.times, mean - error, mean + error, color=colour(n), alpha=0.25, linewidth=0
+        )
+    axes.spines[["top", "right"]].set_visible(False)

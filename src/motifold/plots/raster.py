@@ -1,0 +1,119 @@
+"""The recording with its features sorted by motif and lag, and the events on top."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from motifold.findings.profiles import FeatureOrder
+from motifold.findings.table import Table
+from motifold.plots.recording import Window, stacked
+from motifold.plots.style import (
+    IMAGE_MAP,
+    Features,
+    check_rate,
+    colour,
+    in_time,
+    prepared_figure,
+    scale,
+    time_label,
+)
+
+
+def plot_raster(
+    X: Any,
+    order: FeatureOrder,
+    *,
+    events: Table | None = None,
+    rate: float | None = None,
+    time_range: tuple[float, float] | None = None,
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """Draw a recording with its features sorted, so that sequences show as diagonals.
+
+    A strip at the left has the colour of each feature's motif; marks on top, in the same colours,
+    are the events. Long recordings are drawn by the largest value of neighbouring bins.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    order : FeatureOrder
+        As from ``motifold.sort_features``.
+    events : Table or None
+        As from ``motifold.find_events``.
+    rate : float or None
+        Time bins per second; given, time is in seconds, else in bins.
+    time_range : (float, float) or None
+        The stretch to draw, in the units of the time axis; None draws all.
+    figure : matplotlib.figure.Figure, SubFigure or None
+        Where to draw; None makes a new one.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Its axes are labelled (``get_label``) "events", "motifs" and "data".
+
+    Examples
+    --------
+    >>> from motifold import sort_features
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.plots import plot_raster
+    >>> data = make_sequences(300, 20, 2, 8, activation_probability=0.05, random_state=0)
+    >>> figure = plot_raster(data.X, sort_features(data.components), rate=10)
+    >>> [axes.get_label() for axes in figure.axes]
+    ['events', 'motifs', 'data']
+    """
+    check_rate(rate)
+    data = stacked(X)
+    if data.ndim != 2 or data.shape[1] != len(order.order):
+        raise ValueError(
+            f"X must have the {len(order.order)} features (columns) that were sorted; its shape is "
+            f"{data.shape}."
+        )
+    window = Window.from_range(time_range, rate, len(data))
+    figure = prepared_figure(figure, (11.0, 5.0))
+    grid = figure.add_gridspec(2, 2, width_ratios=[0.015, 1], height_ratios=[0.1, 1])
+    above = figure.add_subplot(grid[0, 1], label="events")
+    strip = figure.add_subplot(grid[1, 0], label="motifs")
+    axes = figure.add_subplot(grid[1, 1], label="data", sharex=above)
+    image = window.pooled(lambda a, b: data[a:b][:, order.order])
+    features = Features(order.order, "feature (sorted by motif and lag)")
+    features.draw_image(
+        axes, image, window.span, cmap=IMAGE_MAP, norm=scale(image), interpolation="nearest"
+    )
+    axes.set_xlabel(time_label("time", rate))
+    axes.tick_params(labelleft=False, left=False)
+    _draw_strip(strip, order, features)
+    _draw_events(above, events, window, rate)
+    return figure
+
+
+def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
+    """A bar for each run of features of the same motif."""
+    motifs = order.motif[order.order]
+    for row, k in enumerate(motifs):
+        shade = colour(int(k)) if k >= 0 else "white"
+        strip.axhspan(row - 0.5, row + 0.5, color=shade, linewidth=0)
+    for k in np.unique(motifs[motifs >= 0]):
+        centre = np.flatnonzero(motifs == k).mean()
+        strip.annotate(
+            str(k + 1), (0, centre), (-4, 0), xycoords=("axes fraction", "data"),
+            textcoords="offset points", ha="right", va="center", color=colour(int(k)),
+        )  # fmt: skip
+    strip.set_ylim(features.limits)
+    strip.set_ylabel("feature, by motif and lag of peak", labelpad=14)
+    strip.set_xticks([])
+    strip.set_yticks([])
+
+
+def _draw_events(above: Axes, events: Table | None, window: Window, rate: float | None) -> None:
+    above.axis("off")
+    if events is None or len(events) == 0:
+        return
+    times = in_time(events["bin"].astype(float), rate)
+    shades = [colour(int(k)) for k in events["motif"]]
+    above.scatter(times, events["motif"], c=shades, marker="v", s=16)
+    above.set_ylim(events["motif"].max() + 0.7, -0.7)

@@ -1,0 +1,86 @@
+"""Each motif's skewness against that of its shuffled copies."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from motifold.findings.shuffles import Significance
+from motifold.plots.style import PALETTE, prepared_figure
+
+
+def plot_significance(result: Significance, *, ax: Axes | None = None) -> Axes:
+    """Draw the statistic of each motif over the distribution of its nulls.
+
+    A grey violin is the null distribution, a filled dot a significant motif (Bonferroni), an open
+    one another; the p-value stands above. Motifs that were not tested have a cross.
+
+    Parameters
+    ----------
+    result : Significance
+        As from ``motifold.significance``.
+    ax : matplotlib.axes.Axes or None
+        Where to draw; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> from motifold import significance
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.plots import plot_significance
+    >>> data = make_sequences(300, 20, 2, 8, activation_probability=0.05, random_state=0)
+    >>> ax = plot_significance(significance(data.X, data.components, random_state=0))
+    >>> ax.get_ylabel()
+    'skewness of the overlap'
+    """
+    K = len(result.tested)
+    if ax is None:
+        ax = prepared_figure(None, (2.0 + 0.7 * max(K, 4), 3.6)).add_subplot()
+    positions = np.arange(1, K + 1)
+    tested = result.tested
+    if tested.any():
+        nulls = ax.violinplot(
+            list(result.null[tested]), positions[tested], widths=0.7, showextrema=False
+        )
+        for body in nulls["bodies"]:  # type: ignore[attr-defined]
+            body.set(facecolor="0.6", edgecolor="none", alpha=0.7)
+    kinds = [
+        (result.significant, {"marker": "o", "color": PALETTE[1]}, "significant"),
+        (
+            tested & ~result.significant,
+            {"marker": "o", "edgecolor": PALETTE[1], "facecolor": "white"},
+            "not significant",
+        ),
+        (~tested, {"marker": "x", "color": "black"}, "not tested"),
+    ]
+    for which, look, label in kinds:
+        if which.any():
+            ax.scatter(
+                positions[which],
+                result.statistic[which],
+                s=40,
+                zorder=3,
+                label=label,
+                **look,  # type: ignore[arg-type]
+            )
+    top = np.fmax(result.statistic, np.nan_to_num(result.null, nan=-np.inf).max(axis=1))
+    for k in np.flatnonzero(tested):
+        ax.annotate(
+            f"p = {result.p_value[k]:.2g}",
+            (positions[k], top[k]),
+            (0, 6),
+            textcoords="offset points",
+            ha="center",
+            fontsize="x-small",
+        )
+    ax.set_xticks(positions)
+    ax.set_xlim(0.4, K + 0.6)
+    ax.margins(y=0.15)
+    ax.set_xlabel("motif")
+    ax.set_ylabel("skewness of the overlap")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    return ax

@@ -1,0 +1,52 @@
+"""The report of a fit: one HTML file with all that it needs inside.
+
+Made with a few lines of our own (``markup.py``) upon the standard library's ``html.escape``: every
+text is escaped unless the module itself made it, so that no name from a file becomes markup, and
+no template library is needed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from motifold.estimator import CNMF
+from motifold.io import Recording
+
+
+def write_report(path: str | os.PathLike[str], model: CNMF, recording: Recording) -> None:
+    """Write a report: data, motifs, activations, reconstruction, events, significance, the fit.
+
+    Parameters
+    ----------
+    path : str or path
+        The HTML file; it appears whole or not at all.
+    model : CNMF
+        A fitted model.
+    recording : Recording
+        The recording of the fit, or another one with the same features. Of a sound file the
+        motifs can be listened to.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from motifold import CNMF
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.io import Recording
+    >>> from motifold.report import write_report
+    >>> X = make_sequences(300, 20, 2, 8, random_state=0).X
+    >>> model = CNMF(n_components=2, n_lags=8, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "report.html")
+    ...     write_report(path, model, Recording(X, "sequences", rate=10.0))
+    ...     os.path.getsize(path) > 100_000
+    True
+    """
+    from motifold.report.facts import Facts
+    from motifold.report.page import page
+
+    text = page(Facts.gather(model, recording.checked()))
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, target)

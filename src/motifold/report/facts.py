@@ -1,0 +1,166 @@
+"""What a report tells of a fit: numbers first, then sentences about them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motifold.estimator import CNMF
+from motifold.findings import Significance, Table, find_events, significance
+from motifold.io import Recording
+
+_ALPHA = 0.05
+_NULLS = 200  # shuffled copies of each motif, or as many as the correction for K motifs needs
+_SAME_LOSS = 1e-3
+_TEST_WORK = 4e7  # bins × motifs × copies that the test may take: about a minute
+_TESTED_MOTIFS = 40  # but it takes so many times the length of a motif at least
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A model, the recording it is shown on, and what follows from the two.
+
+    ``shares``: (K,), of the power, explained by each motif alone. ``is_training``: whether the
+    recording is the one of the fit. ``significance`` is that of the last ``tested_bins`` bins.
+    """
+
+    model: CNMF
+    recording: Recording
+    activations: npt.NDArray[Any]
+    lengths: list[int]
+    loss: float
+    shares: npt.NDArray[Any]
+    events: Table
+    is_training: bool
+    significance: Significance
+    tested_bins: int
+
+    @classmethod
+    def gather(cls, model: CNMF, recording: Recording) -> Facts:
+        """All of it; ``recording`` is in memory and its values are checked."""
+        X = recording.X
+        T = recording.shape[0]
+        lengths = [int(length) for length in recording.lengths or (T,)]
+        is_training = False
+        if list(model._lengths) == lengths:
+            loss, shares = _loss_and_shares(model, X, model.activations_, lengths)
+            is_training = bool(abs(loss - model.loss_) <= _SAME_LOSS)
+        if is_training:
+            activations = model.activations_
+        else:
+            with warnings.catch_warnings():  # names, if there are any, were compared by the caller
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+                activations = np.asarray(model.transform(X, lengths=lengths))
+            loss, shares = _loss_and_shares(model, X, activations, lengths)
+        events = find_events(model, activations, lengths=lengths, rate=recording.rate or 1.0)
+        return cls(
+            model,
+            recording,
+            activations,
+            lengths,
+            loss,
+            shares,
+            events,
+            is_training,
+            *_tested(model, X, lengths),
+        )
+
+    @property
+    def counts(self) -> npt.NDArray[Any]:
+        """Events of each motif, (K,)."""
+        K = self.model.components_.shape[0]
+        return np.bincount(self.events["motif"].astype(np.intp), minlength=K)
+
+    def busiest(self, n_bins: int) -> tuple[int, int]:
+        """The stretch of that many bins, in one segment, in which most motifs occur most."""
+        n_bins = min(n_bins, max(self.lengths))
+        peaks = self.activations.max(axis=0)
+        level = (self.activations / np.where(peaks > 0, peaks, 1)).sum(axis=1)
+        total = np.r_[0.0, np.cumsum(level)]
+        best, found = -1.0, (0, n_bins)
+        stops = np.cumsum(self.lengths)
+        for start, stop in zip(np.r_[0, stops[:-1]], stops, strict=True):
+            if stop - start < n_bins:
+                continue
+            sums = total[start + n_bins : stop + 1] - total[start : stop - n_bins + 1]
+            at = int(np.argmax(sums))
+            if sums[at] > best:
+                best, found = float(sums[at]), (int(start) + at, int(start) + at + n_bins)
+        return found
+
+    def warnings(self) -> list[str]:
+        """What a reader should know before believing the pictures, in plain words."""
+        model, told = self.model, []
+        if not model.converged_:
+            told.append(
+                f"The fit stopped before it converged ({model.stop_reason_}, KKT residual "
+                f"{model.kkt_residual_:.1e}, tolerance {model.tol:.1e}). The motifs may still "
+                "change: fit longer (max_iter, max_time)."
+            )
+        if not self.is_training:
+            told.append(
+                "This is not the recording that the model was fitted to: the motifs are those of "
+                "the fit, the activations were found anew."
+            )
+        dead = np.flatnonzero(model.scales_ == 0)
+        if dead.size:
+            names = ", ".join(str(k + 1) for k in dead)
+            told.append(f"Motif {names} is empty: fewer motifs would do (n_components).")
+        silent = np.flatnonzero((self.counts == 0) & (model.scales_ > 0))
+        if silent.size:
+            names = ", ".join(str(k + 1) for k in silent)
+            told.append(f"Motif {names} does not occur in this recording.")
+        if self.loss > 0.9:
+            told.append(
+                f"The model explains only {100 * (1 - self.loss**2):.0f}% of the power: look at "
+                "the reconstruction before the motifs."
+            )
+        told += self._warnings_of_the_test()
+        return told + list(self.recording.hints)
+
+    def _warnings_of_the_test(self) -> list[str]:
+        told = []
+        if self.is_training:
+            told.append(
+                "The motifs were tested on the recording they were found in, so their p-values "
+                "are too small. For a fair test give a recording that the fit has not seen."
+            )
+        doubtful = np.flatnonzero(self.significance.tested & ~self.significance.significant)
+        if doubtful.size:
+            names = ", ".join(str(k + 1) for k in doubtful)
+            told.append(
+                f"Motif {names} is not significant: the order of its features could be chance."
+            )
+        return told
+
+
+def _loss_and_shares(
+    model: CNMF, X: Any, activations: npt.NDArray[Any], lengths: list[int]
+) -> tuple[float, npt.NDArray[Any]]:
+    """Relative loss, and the share of the power each motif explains alone."""
+    power = float(np.einsum("tn,tn->", X, X, dtype=np.float64)) or 1.0
+    shares = [
+        float(np.sum((2 * X - part) * part, dtype=np.float64)) / power
+        for part in model.reconstruct_components(activations, lengths=lengths)
+    ]
+    rest = X - model.inverse_transform(activations, lengths=lengths)
+    loss = np.sqrt(float(np.einsum("tn,tn->", rest, rest, dtype=np.float64)) / power)
+    return float(loss), np.maximum(shares, 0)
+
+
+def _tested(model: CNMF, X: Any, lengths: list[int]) -> tuple[Significance, int]:
+    """The test on the end of the recording, as much of it as the work allows."""
+    K, L, _ = model.components_.shape
+    n_null = max(_NULLS, int(np.ceil(2 * K / _ALPHA)))
+    n_bins = min(len(X), max(_TESTED_MOTIFS * L, int(_TEST_WORK / (n_null * K))))
+    kept: list[int] = []
+    while sum(kept) < n_bins:
+        kept.insert(0, min(lengths[-1 - len(kept)], n_bins - sum(kept)))
+    found = significance(
+        X[-n_bins:], model, n_null=n_null, alpha=_ALPHA, lengths=kept, random_state=0
+    )
+    return found, n_bins

@@ -1,0 +1,165 @@
+"""The tables of a report."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from motifold import __version__
+from motifold.report.facts import Facts
+from motifold.report.markup import Markup, join, tag
+
+_SHOWN_EVENTS = 2000
+_STRENGTH = {"id": "least", "type": "number", "min": 0, "step": "any"}
+_LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib")
+
+
+def motif_table(facts: Facts, players: list[Markup] | None) -> Markup:
+    """One row for each motif."""
+    seconds = facts.recording.seconds
+    per_minute = seconds is not None
+    head = ["motif", "share of power", "events"]
+    head += ["events per minute"] if per_minute else []
+    head += ["p-value", "significant"]
+    head += ["listen (its strongest event)"] if players is not None else []
+    rows = []
+    for k, share in enumerate(facts.shares):
+        row: list[Any] = [_swatch(k), f"{100 * share:.1f}%", str(facts.counts[k])]
+        if seconds is not None:
+            row.append(f"{60 * facts.counts[k] / seconds:.3g}")
+        row += _verdict(facts, k)
+        if players is not None:
+            row.append(players[k])
+        rows.append(row)
+    return _table(head, rows, None)
+
+
+def _swatch(k: int) -> Markup:
+    from motifold.plots.style import colour
+
+    return join(tag("span", "", class_="swatch", style=f"background:{colour(k)}"), f" {k + 1}")
+
+
+def _verdict(facts: Facts, k: int) -> list[str]:
+    found = facts.significance
+    if not found.tested[k]:
+        return ["–", "not tested: one feature only, or empty"]
+    return [f"{found.p_value[k]:.2g}", "yes" if found.significant[k] else "no"]
+
+
+def event_table(facts: Facts) -> Markup:
+    """The events, with controls to sort and filter them."""
+    records = facts.events.records
+    shown = sorted(records, key=lambda record: -record["strength"])[:_SHOWN_EVENTS]
+    shown.sort(key=lambda record: (record["bin"], record["motif"]))
+    unit = "s" if facts.recording.rate else "bins"
+    several = len(facts.lengths) > 1
+    head = ["motif", *(["segment"] if several else []), f"time ({unit})", "strength"]
+    rows = []
+    for record in shown:
+        cells: list[tuple[float, str | None]] = [(record["motif"] + 1, None)]
+        cells += [(record["segment"] + 1, None)] if several else []
+        digits = 3 if facts.recording.rate else 0
+        cells += [(record["time"], f"{record['time']:.{digits}f}")]
+        cells += [(record["strength"], f"{record['strength']:.4g}")]
+        rows.append(
+            tag(
+                "tr",
+                [tag("td", text or value, data_value=f"{value:.9g}") for value, text in cells],
+                data_motif=record["motif"] + 1,
+            )
+        )
+    left_out = len(records) - len(shown)
+    more = f" The strongest {len(shown)} of {len(records)} are here." if left_out else ""
+    return join(
+        tag("p", f"Peaks of the activations: when each motif starts, and how strongly.{more}"),
+        _controls(facts),
+        tag(
+            "div",
+            tag(
+                "table",
+                tag("thead", tag("tr", [_sorter(i, name) for i, name in enumerate(head)])),
+                tag("tbody", rows),
+                id="events",
+                class_="sortable",
+            ),
+            class_="scroll tall",
+        ),
+    )
+
+
+def _controls(facts: Facts) -> Markup:
+    K = facts.model.n_components
+    choices = [tag("option", "all motifs", value="")]
+    choices += [tag("option", f"motif {k + 1}", value=k + 1) for k in range(K)]
+    return tag(
+        "p",
+        tag("label", "Show ", tag("select", choices, id="which")),
+        " ",
+        tag("label", "of strength ", tag("input", **_STRENGTH), " or more"),
+        " ",
+        tag("span", "", id="shown", role="status"),
+        class_="controls",
+    )
+
+
+def _sorter(i: int, name: str) -> Markup:
+    return tag("th", tag("button", name, type="button", data_column=i), scope="col")
+
+
+def parameter_table(facts: Facts) -> Markup:
+    """The parameters of the fit, and how the data was read."""
+    parameters = facts.model.get_params(deep=False)
+    kept = {
+        name: value for name, value in parameters.items() if name not in ("callback", "verbose")
+    }
+    kept |= {f"reading: {name}": value for name, value in facts.recording.options.items()}
+    return _table(["parameter", "value"], [[name, repr(value)] for name, value in kept.items()])
+
+
+def version_table() -> Markup:
+    """What it ran on."""
+    rows = [["motifold", __version__], ["Python", platform.python_version()]]
+    for name in _LIBRARIES:
+        try:
+            rows.append([name, version(name)])
+        except PackageNotFoundError:
+            continue
+    return _table(["program", "version"], [*rows, ["system", platform.platform()]])
+
+
+def data_table(facts: Facts) -> Markup:
+    """What the recording is."""
+    recording = facts.recording
+    T, N = recording.shape
+    X = np.asarray(recording.X)
+    rows: list[list[Any]] = [["file", recording.source], ["time bins", T], ["features", N]]
+    if recording.rate is not None:
+        rows += [["time bins per second", f"{recording.rate:g}"]]
+        rows += [["duration", f"{T / recording.rate:.4g} s"]]
+    rows += [["segments", len(facts.lengths)]]
+    rows += [["smallest, mean, largest value", f"{X.min():.4g}, {X.mean():.4g}, {X.max():.4g}"]]
+    names = recording.feature_names
+    if names is not None and recording.feature_axis is None:
+        more = f", … ({len(names)} in all)" if len(names) > 30 else ""
+        rows += [["feature names", ", ".join(names[:30]) + more]]
+    return _table(["recording", ""], rows)
+
+
+def _table(
+    head: Iterable[Any], rows: Iterable[Iterable[Any]], class_: str | None = "facts"
+) -> Markup:
+    return tag(
+        "div",
+        tag(
+            "table",
+            tag("thead", tag("tr", [tag("th", cell, scope="col") for cell in head])),
+            tag("tbody", [tag("tr", [tag("td", cell) for cell in row]) for row in rows]),
+            class_=class_,
+        ),
+        class_="scroll",
+    )

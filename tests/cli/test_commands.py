@@ -1,0 +1,169 @@
+"""The commands on files: what they write, what they tell, how they end."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import motifold
+from motifold.cli import main
+from motifold.datasets import make_sequences
+
+X = make_sequences(400, 12, 2, 8, random_state=0).X
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def ok(*arguments):
+    answer = run(*arguments)
+    assert answer.exit_code == 0, answer.output
+    return answer
+
+
+@pytest.fixture
+def counts(tmp_path):
+    path = tmp_path / "counts.npy"
+    np.save(path, X)
+    return path
+
+
+@pytest.fixture
+def model(counts, tmp_path):
+    path = tmp_path / "model.npz"
+    ok("fit", counts, "-k", 2, "-l", 8, "-o", path, "--rate", 20)
+    return path
+
+
+def test_fit_is_the_estimators(model):
+    expected = motifold.CNMF(2, 8, random_state=0).fit(X)
+    found = motifold.load(model)
+    np.testing.assert_array_equal(found.components_, expected.components_)
+    np.testing.assert_array_equal(found.activations_, expected.activations_)
+    assert found._recording["rate"] == 20
+    assert not list(model.parent.glob("*.checkpoint*"))
+
+
+def test_seconds_are_lags(counts, tmp_path):
+    told = json.loads(
+        ok(
+            "fit", counts, "-k", 1, "-l", "0.5s", "--rate", 10, "-o", tmp_path / "m", "--json"
+        ).stdout
+    )
+    assert (told["lags"], told["time_bins"], told["features"]) == (5, 400, 12)
+    answer = run("fit", counts, "-k", 1, "-l", "0.5s")
+    assert answer.exit_code == 3
+    assert "with --rate" in answer.output
+
+
+def test_info(counts, model):
+    told = json.loads(ok("info", counts, "--json", "--rate", 100).stdout)
+    assert (told["kind"], told["seconds"]) == ("recording", 4.0)
+    assert told["mean"] == pytest.approx(X.mean())
+    assert json.loads(ok("info", model, "--json").stdout)["motifs"] == 2
+    assert "time bins      400" in ok("info", counts).stdout
+
+
+def test_transform(model, counts, tmp_path):
+    out = tmp_path / "a.npy"
+    ok("transform", model, counts, "-o", out)
+    expected = motifold.load(model).transform(X)
+    np.testing.assert_array_equal(np.load(out), expected)
+    table = tmp_path / "a.csv"
+    ok("transform", model, counts, "-o", table)
+    read = np.loadtxt(table, delimiter=",", skiprows=1)
+    np.testing.assert_allclose(read[:, 1:], expected, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(read[:, 0], np.arange(400) / 20)  # the rate of the fit
+    assert run("transform", model, counts, "-o", tmp_path / "a.txt").exit_code == 2
+
+
+def test_names_go_with_the_model(tmp_path):
+    path, model = tmp_path / "a.csv", tmp_path / "m.npz"
+    names = [f"cell {i}" for i in range(12)]
+    text = "\n".join(",".join(f"{v:.6f}" for v in row) for row in X)
+    path.write_text(",".join(names) + "\n" + text)
+    ok("fit", path, "-k", 2, "-l", 4, "-o", model)
+    assert motifold.load(model).feature_names_in_.tolist() == names
+    assert "Warning" not in ok("transform", model, path, "-o", tmp_path / "a.npy").output
+    path.write_text(",".join(names[::-1]) + "\n" + text)
+    answer = run("transform", model, path, "-o", tmp_path / "a.npy")
+    assert answer.exit_code == 3
+    assert "feature 0 is 'cell 11'" in answer.output
+
+
+def test_exit_codes(counts, model, tmp_path):
+    assert run("info", tmp_path / "missing.npy").exit_code == 3
+    assert run("fit", counts).exit_code == 2
+    assert run("fit", counts, "-k", 1, "-l", "x").exit_code == 1
+    long = run("fit", counts, "-k", 1, "-l", 9, "--orientation", "features_first", "-o", "no/m.npz")
+    assert long.exit_code == 3
+    assert "no folder" in long.output
+    long = run("fit", counts, "-k", 1, "-l", 13, "--orientation", "features_first")
+    assert "orientation" in long.output
+    (tmp_path / "bad.npz").write_bytes(b"nonsense")
+    assert run("transform", tmp_path / "bad.npz", counts).exit_code == 3
+    turned = tmp_path / "turned.npy"
+    np.save(turned, X.T)
+    answer = run("transform", model, turned)
+    assert answer.exit_code == 3
+    assert "set --orientation" in answer.output
+    bad = X.copy()
+    bad[5, 3] = -1
+    np.save(counts, bad)
+    answer = run("fit", counts, "-k", 1, "-l", 3, "-o", tmp_path / "m.npz")
+    assert (answer.exit_code, "row 5, column 3" in answer.output) == (3, True)
+    assert "--negatives clip" in answer.output
+
+
+def test_a_missing_library_is_named(tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    (tmp_path / "a.wav").write_bytes(b"RIFF")
+    answer = run("info", tmp_path / "a.wav")
+    assert answer.exit_code == 4
+    assert 'pip install "motifold[io]"' in answer.output
+
+
+def test_doctor():
+    told = json.loads(ok("doctor", "--json").stdout)
+    assert told["versions"]["motifold"] == motifold.__version__
+    assert told["versions"]["numpy"] == np.__version__
+    assert told["problems"] == []
+    assert "versions" in ok("doctor").stdout
+
+
+def test_bench_needs_the_sources(monkeypatch, tmp_path):
+    monkeypatch.setattr(motifold, "__file__", str(tmp_path / "a" / "b" / "c.py"))
+    answer = run("bench")
+    assert answer.exit_code == 1
+    assert "source checkout" in answer.output
+
+
+def test_completion():
+    answer = CliRunner().invoke(
+        main,
+        env={"_MOTIFOLD_COMPLETE": "bash_complete", "COMP_WORDS": "motifold tr", "COMP_CWORD": "1"},
+        prog_name="motifold",
+    )
+    assert "transform" in answer.output
+
+
+def test_sweep(counts, tmp_path):
+    out = tmp_path / "s.csv"
+    arguments = ["sweep", counts, "-k", "1-2", "-l", "8", "--seeds", 2, "--test", "none"]
+    arguments += ["--n-null", 0, "--n-jobs", 1, "--tol", 0.05, "-o", out]
+    told = json.loads(ok(*arguments, "--json").stdout)
+    assert len(told["runs"]) == 4
+    assert out.read_text().count("\n") == 5
+    losses = {1: [], 2: []}
+    for record in told["runs"]:
+        losses[record["n_components"]].append(record["loss"])
+    assert max(losses[2]) < min(losses[1])
+    assert "4 runs" in ok(*arguments).stdout  # from the finished ones
+    assert run("sweep", counts, "-k", "two", "-l", 8).exit_code == 2
+    assert run("sweep", counts, "-k", "0", "-l", 8).exit_code == 2

@@ -1,0 +1,220 @@
+"""The sweep: what it measures, that it resumes, and what it suggests from tables known."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import motifold
+from motifold import CNMF
+from motifold.datasets import make_sequences
+from motifold.findings import Table, dissimilarity
+from motifold.findings.choices import find_crossover, suggest_n_components, suggest_n_lags
+from motifold.findings.overlap import x_ortho_cost
+
+X = make_sequences(300, 12, 2, 6, activation_probability=0.05, noise=0.05, random_state=0).X
+QUICK = {"tol": 1e-2, "max_iter": 60, "progress": False, "n_jobs": 1}
+GRID = {"n_components": [2, 3], "n_lags": 6, "n_seeds": 3, "test": None, "n_null": 100}
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    return motifold.sweep(X, **GRID, **QUICK)
+
+
+def test_measures_are_those_of_the_fits(fresh):
+    models = [
+        CNMF(2, 6, tol=1e-2, max_iter=60, random_state=seed, n_jobs=1).fit(X) for seed in range(3)
+    ]
+    rows = fresh.table.where(n_components=2)
+    assert rows["seed"].tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(rows["loss"], [model.loss_ for model in models])
+    expected = [x_ortho_cost([X], m.components_, m.activations_) for m in models]
+    np.testing.assert_allclose(rows["x_ortho_cost"], expected)
+    pairs = {(i, j): dissimilarity(models[i], models[j]) for i, j in [(0, 1), (0, 2), (1, 2)]}
+    expected = [
+        np.mean([value for pair, value in pairs.items() if seed in pair]) for seed in range(3)
+    ]
+    np.testing.assert_allclose(rows["dissx"], expected, atol=1e-5)  # factors in single precision
+    assert rows["n_tested"].tolist() == [2, 2, 2]
+    assert len(fresh.motifs) == 3 * (2 + 3)
+    assert list(fresh.to_pandas().columns) == fresh.table.columns
+
+
+def test_processes_make_no_difference(fresh):
+    assert motifold.sweep(X, **GRID, **QUICK | {"n_jobs": 2}).table == fresh.table
+
+
+def test_resumed_after_a_torn_line_and_a_lost_fit(fresh, tmp_path, monkeypatch):
+    path = tmp_path / "sweep.jsonl"
+    assert motifold.sweep(X, path=path, **GRID, **QUICK).table == fresh.table
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 1 + 6
+    path.write_bytes(b"".join(lines[:5]) + lines[5][:30])
+    lost = json.loads(lines[1])["key"]
+    for file in (tmp_path / "sweep.jsonl.fits").iterdir():
+        with np.load(file) as factors:
+            shape = factors["components"].shape
+        if shape[0] == json.loads(lost)[0]["n_components"]:
+            file.write_bytes(b"")
+            break
+    done = []
+    from motifold.findings import sweeping
+
+    original = sweeping.run_trial
+    monkeypatch.setattr(sweeping, "run_trial", lambda *run: done.append(run[1:3]) or original(*run))
+    resumed = motifold.sweep(X, path=path, **GRID, **QUICK)
+    assert resumed.table == fresh.table
+    assert resumed.motifs == fresh.motifs
+    assert 2 <= len(done) <= 3  # two lines were lost, and a fit that may be one of theirs
+    done.clear()
+    larger = motifold.sweep(X, path=path, **GRID | {"n_components": [1, 2, 3]}, **QUICK)
+    assert [point["n_components"] for point, _ in done] == [1, 1, 1]
+    assert Table(larger.table.records[3:]) == fresh.table
+
+
+def test_a_file_of_other_data_is_refused(tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    options = {"n_components": 1, "n_lags": 2, "n_seeds": 1, "test": None, "n_null": 0}
+    motifold.sweep(X, path=path, **options, **QUICK)
+    with pytest.raises(ValueError, match="another data"):
+        motifold.sweep(X + 1, path=path, **options, **QUICK)
+    with pytest.raises(ValueError, match="another n_null"):
+        motifold.sweep(X, path=path, **options | {"n_null": 50}, **QUICK)
+    other = tmp_path / "notes.txt"
+    other.write_text("hello\n")
+    with pytest.raises(ValueError, match="not the file of a sweep"):
+        motifold.sweep(X, path=other, **options, **QUICK)
+    assert other.read_text() == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({"n_lags": 5}, "needs n_components"),
+        ({"n_components": 2, "n_lags": 5, "nonsense": 1}, "not a parameter"),
+        ({"n_components": 2, "n_lags": 5, "random_state": 1}, "by the sweep itself"),
+    ],
+)
+def test_bad_grids(grid, message):
+    with pytest.raises(TypeError, match=message):
+        motifold.sweep(X, **grid)
+
+
+def test_an_error_says_in_which_run():
+    with pytest.raises(ValueError, match="l1_H") as caught:
+        motifold.sweep(X, n_components=1, n_lags=3, l1_H=-1.0, test=None, **QUICK)
+    assert "seed 0" in caught.value.__notes__[0]
+
+
+SCRIPT = """
+import sys, motifold
+from motifold.datasets import make_sequences
+X = make_sequences(600, 20, 3, 10, activation_probability=0.05, random_state=1).X
+motifold.sweep(X, n_components=[1, 2, 3, 4], n_lags=10, n_seeds=4, test=None, n_null=200,
+               path=sys.argv[1], progress=False, n_jobs=2)
+"""
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle(tmp_path):
+    path = tmp_path / "sweep.jsonl"
+    environment = os.environ | {"PYTHONPATH": str(Path(motifold.__file__).parents[1])}
+    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(path)], env=environment)
+    for _ in range(1200):
+        if path.exists() and path.read_bytes().count(b"\n") >= 5:
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    n_lines = path.read_bytes().count(b"\n")
+    assert 5 <= n_lines < 17, "killed too late to tell"
+    data = make_sequences(600, 20, 3, 10, activation_probability=0.05, random_state=1).X
+    options = {
+        "n_components": [1, 2, 3, 4],
+        "n_lags": 10,
+        "n_seeds": 4,
+        "test": None,
+        "n_null": 200,
+        "progress": False,
+    }
+    resumed = motifold.sweep(data, path=path, **options)
+    whole = motifold.sweep(data, **options)
+    assert resumed.table == whole.table
+
+
+# --- the rules ------------------------------------------------------------------------------
+
+
+def runs(errors: dict[int, list[float]]) -> Table:
+    """A table of runs, two for each held-out block: one stuck, which must not count."""
+    return Table(
+        [
+            {"n_components": K, "block": block, "test_error": e, "train_loss": loss, "dissx": 0.0}
+            for K, values in errors.items()
+            for block, error in enumerate(values)
+            for e, loss in [(error, 0.1), (0.05, 0.2)]
+        ]
+    )
+
+
+def test_k_is_the_smallest_that_is_hardly_above_the_lowest():
+    errors = {1: [0.9, 0.7], 2: [0.5, 0.3], 3: [0.31, 0.11], 4: [0.3, 0.1], 5: [0.32, 0.12]}
+    assert suggest_n_components(runs(errors)) == 3  # an excess of 0.01, range 0.6
+    errors[3] = [0.33, 0.13]
+    assert suggest_n_components(runs(errors)) == 4  # 0.03 in every block
+    errors[3] = [0.36, 0.11]
+    assert suggest_n_components(runs(errors)) == 4  # 0.06 and 0.01: 0.035 ± 0.025
+    errors[3] = [0.37, 0.09]
+    assert suggest_n_components(runs(errors)) == 3  # 0.07 and −0.01: 0.03 ± 0.04
+
+
+def test_k_without_test_errors_is_where_seeds_agree():
+    records = [
+        {"n_components": K, "block": 0, "test_error": np.nan, "train_loss": 0.0, "dissx": d}
+        for K, d in [(1, 0.0), (2, 0.2), (3, 0.01), (4, 0.3)]
+    ]
+    assert suggest_n_components(Table(records)) == 3
+
+
+def test_crossover_between_two_weights():
+    weights = [0.0, 1e-4, 1e-3, 1e-2, 1e-1]
+    losses = [0.1, 0.1, 0.2, 0.6, 0.7]
+    costs = [9.0, 5.0, 3.0, 0.5, 0.0]
+    table = Table(
+        [
+            {"x_ortho": w, "loss": np.sqrt(a), "x_ortho_cost": c, "train_loss": 0.0}
+            for w, a, c in zip(weights, losses, costs, strict=True)
+        ]
+    )
+    crossover = find_crossover(table)
+    np.testing.assert_allclose(crossover.reconstruction, [0, 1 / 6, 5 / 6, 1])
+    np.testing.assert_allclose(crossover.x_ortho, [1, 0.6, 0.1, 0])
+    # Between 1e-3 and 1e-2 the difference rises from −13/30 to 22/30: crossed at 13/35 of it.
+    assert crossover.crossing == pytest.approx(10 ** (-3 + 13 / 35))
+    assert crossover.suggested == 1e-3
+
+
+def test_lags_that_hold_the_longest_motifs():
+    rows = [
+        (10, 0, 9, 0.6),
+        (20, 0, 12, 0.6),
+        (20, 1, 20, 0.01),
+        (40, 0, 14, 0.7),
+        (40, 1, 11, 0.3),
+    ]
+    table = Table(
+        [
+            {"n_lags": L, "seed": 0, "motif": m, "onset": 0, "length": length, "share": share}
+            for L, m, length, share in rows
+        ]
+    )
+    assert suggest_n_lags(table) == 20

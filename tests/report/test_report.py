@@ -1,0 +1,190 @@
+"""The report: complete, self-contained, and deaf to what names in the data say."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import wave
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from motifold import CNMF
+from motifold.datasets import make_sequences
+from motifold.io import Recording, read
+from motifold.report import write_report
+from motifold.report.facts import Facts
+from motifold.report.markup import join, tag
+
+HOSTILE = (
+    "<script>window.hacked = 1</script>",
+    "</script><script>window.hacked = 1</script>",
+    '"><img src=x onerror="window.hacked = 1">',
+    "$\\frac{",
+    "{{ 7 * 7 }}",
+    "javascript:alert(1)",
+)
+X = make_sequences(500, 6, 2, 8, activation_probability=0.02, random_state=0).X
+
+
+def recording_of(X, **more) -> Recording:
+    return Recording(X, "folder/a <b>bold<b> file.npy", 20.0, HOSTILE, **more)
+
+
+@pytest.fixture(scope="module")
+def model() -> CNMF:
+    model = CNMF(2, 8, random_state=0).fit(X)
+    model.feature_names_in_ = np.array(HOSTILE, dtype=object)
+    return model
+
+
+@pytest.fixture(scope="module")
+def report(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(path, model, recording_of(X))
+    return path
+
+
+class Tags(HTMLParser):
+    """The elements of a page and their attributes."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found: list[tuple[str, dict]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+
+def test_markup_escapes():
+    assert tag("p", "<b>&", title='"x"') == '<p title="&quot;x&quot;">&lt;b&gt;&amp;</p>'
+    assert join("<", tag("br"), None, ["&"]) == "&lt;<br>&amp;"
+    assert tag("audio", controls=True, src=None) == "<audio controls></audio>"
+
+
+def test_nothing_comes_from_elsewhere(report):
+    found = Tags(report.read_text()).found
+    for name, attributes in found:
+        for key in ("src", "href"):
+            if key in attributes:
+                assert attributes[key].startswith("data:"), (name, key)
+    assert [name for name, _ in found].count("script") == 1
+    assert not {"iframe", "object", "embed", "link", "b"} & {name for name, _ in found}
+    pictures = [attributes for name, attributes in found if name == "img"]
+    assert len(pictures) >= 5
+    assert all(attributes["alt"] for attributes in pictures)
+
+
+def test_every_section_is_there(report):
+    titles = re.findall(r"<h2>(.*?)</h2>", report.read_text())
+    assert titles == [
+        "Before you believe it", "Motifs", "Data and activations", "Reconstruction", "Events",
+        "Significance", "The fit", "Versions",
+    ]  # fmt: skip
+
+
+def test_numbers_are_the_models(model):
+    facts = Facts.gather(model, recording_of(X))
+    assert facts.is_training
+    assert facts.loss == pytest.approx(model.loss_)
+    parts = list(model.reconstruct_components())
+    expected = [np.sum(2 * X * part - part**2) / np.sum(X**2) for part in parts]
+    np.testing.assert_allclose(facts.shares, expected)
+    assert facts.counts.sum() == len(facts.events)
+    start, stop = facts.busiest(100)
+    assert stop - start == 100
+    assert facts.busiest(10**6) == (0, 500)
+
+
+def test_warnings_in_plain_words(model):
+    other = Facts.gather(model, recording_of(X[:300] + 0.1, lengths=(200, 100)))
+    assert not other.is_training
+    assert "not the recording" in " ".join(other.warnings())
+    assert other.busiest(150)[1] <= 200
+    same = " ".join(Facts.gather(model, recording_of(X)).warnings())
+    assert "p-values" in same
+    assert "converged" not in same
+
+
+def test_motifs_are_heard(tmp_path):
+    soundfile = pytest.importorskip("soundfile")
+    rng = np.random.default_rng(0)
+    rate, chirp = 4000, np.sin(2 * np.pi * np.cumsum(np.linspace(400, 1200, 800)) / 4000)
+    waveform = 0.01 * rng.standard_normal(5 * rate)
+    for start in (2000, 7000, 12000, 16000):
+        waveform[start : start + 800] += 0.5 * chirp
+    path = tmp_path / "chirps.wav"
+    soundfile.write(path, waveform, rate)
+    recording = read(path, window=128, scale="magnitude")
+    model = CNMF(1, 26, random_state=0).fit(recording.X)
+    write_report(tmp_path / "r.html", model, recording)
+    clips = [
+        attributes["src"] for name, attributes in Tags((tmp_path / "r.html").read_text()).found
+        if name == "audio"
+    ]  # fmt: skip
+    assert len(clips) == 2
+    samples = []
+    for clip in clips:
+        assert clip.startswith("data:audio/wav;base64,")
+        with wave.open(io.BytesIO(base64.b64decode(clip.partition(",")[2]))) as file:
+            assert file.getframerate() == rate
+            samples.append(np.frombuffer(file.readframes(file.getnframes()), "<i2"))
+    motif, there = (part / 32768 for part in samples)
+    assert np.corrcoef(motif, there)[0, 1] > 0.9  # the chirps are all there is
+
+
+# --- in a browser ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def page(browser, report):
+    page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.trouble = []
+    page.on("console", lambda message: page.trouble.append(message.text))
+    page.on("pageerror", lambda error: page.trouble.append(str(error)))
+    page.on("request", lambda r: page.trouble.append(r.url) if r.url[:4] == "http" else None)
+    page.goto(report.as_uri())
+    yield page
+    page.close()
+
+
+def column(page, i):
+    cells = page.locator(f"#events tbody tr:not([hidden]) td:nth-child({i + 1})")
+    return [float(text) for text in cells.all_inner_texts()]
+
+
+def test_no_errors_and_hostile_names_stay_inert(page):
+    assert page.trouble == []
+    assert page.evaluate("window.hacked") is None
+    text = page.inner_text("body")
+    assert HOSTILE[0] in text
+    assert page.inner_text("h1") == "Motifs of a <b>bold<b> file.npy"
+    assert page.evaluate("document.images.length") >= 5
+    assert page.evaluate("Array.from(document.images).every(i => i.naturalWidth > 300)")
+
+
+def test_the_table_sorts_and_filters(page):
+    everything = column(page, 2)
+    assert len(everything) > 5
+    page.click("#events th:nth-child(3) button")
+    assert column(page, 2) == sorted(everything)
+    page.click("#events th:nth-child(3) button")
+    assert column(page, 2) == sorted(everything, reverse=True)
+    assert page.get_attribute("#events th:nth-child(3)", "aria-sort") == "descending"
+    page.select_option("#which", "2")
+    assert set(column(page, 0)) == {2}
+    page.select_option("#which", "")
+    least = sorted(everything)[len(everything) // 2]
+    page.fill("#least", str(least))
+    assert all(strength >= least - 1e-3 for strength in column(page, 2))
+    assert f"of {len(everything)} events" in page.inner_text("#shown")
+    assert page.trouble == []
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_page_fits_its_window(page, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
