@@ -172,7 +172,9 @@ def _mark(axes: Axes, value: Any) -> None:
     if value is None:
         return
     axes.axvline(value, **_CHOICE)
+    place = axes.transAxes.inverted().transform(axes.transData.transform((value, 0)))[0]
+    left = place > 0.6  # no room to the right
     axes.annotate(
-        f"suggested: {value:g}", (value, 0.98), (6, 0), xycoords=("data", "axes fraction"),
-        textcoords="offset points", va="top", color=PALETTE[2], fontsize="small",
+        f"suggested: {value:g}", (value, 0.98), (-6 if left else 6, 0), xycoords=("data", "axes fraction"),
+        textcoords="offset points", va="top", ha="right" if left else "left", color=PALETTE[2], fontsize="small",
     )  # fmt: skip
