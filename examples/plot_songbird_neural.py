@@ -31,8 +31,14 @@ X, rate = bird.neural, bird.neural_rate
 n_lags = 20  # two thirds of a second
 
 figure, axes = plt.subplots(figsize=(11, 3.6), layout="constrained")
-axes.imshow(X.T, aspect="auto", cmap="magma_r", vmax=np.percentile(X, 99.5),
-            extent=(0, len(X) / rate, X.shape[1], 0), interpolation="nearest")  # fmt: skip
+axes.imshow(
+    X.T,
+    aspect="auto",
+    cmap="magma_r",
+    vmax=np.percentile(X, 99.5),
+    extent=(0, len(X) / rate, X.shape[1], 0),
+    interpolation="nearest",
+)
 axes.set(xlabel="time (s)", ylabel="neuron")
 
 # %%
