@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from motifold.findings.choices import find_test_curve, mean_by
+from motifold.findings.choices import find_holdout_curve, mean_by
 from motifold.findings.sweeping import Sweep
 from motifold.plots.style import PALETTE, prepared_figure
 
@@ -62,7 +62,7 @@ def plot_n_components(sweep: Sweep, *, figure: Figure | SubFigure | None = None)
     for i, name in enumerate(measured):
         axes = figure.add_subplot(1, len(measured), i + 1, label=name)
         values, means = mean_by(table, "n_components", name)
-        curve = find_test_curve(table)
+        curve = find_holdout_curve(table)
         if name == "test_error" and curve is not None:
             values, means = curve.n_components.astype(float), curve.mean
         _draw_runs(axes, table["n_components"], table[name].astype(float))
