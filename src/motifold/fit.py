@@ -437,7 +437,7 @@ def search(
 
 
 def transform_tolerance(tol: float) -> float:
-    """Tolerance of the convex problem in H: tighter than the fit's (or its default, if that is 0)."""
+    """Tolerance of the convex problem in H: tighter than the fit's (0: its default)."""
     return max(1e-2 * (tol or Rules.tol), 1e-10)
 
 

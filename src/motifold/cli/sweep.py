@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import click
 
@@ -83,7 +83,7 @@ def command(
                 n_components=_whole_numbers(n_components),
                 n_lags=[recording.bins(text) for text in n_lags.split(",")],
                 n_seeds=seeds,
-                test=None if test == "none" else test,
+                test=None if test == "none" else cast(Literal["entries", "blocks"], test),
                 n_null=n_null,
                 n_jobs=n_jobs,
                 path=store,
