@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from motifold.certificate import kkt_residual_H, kkt_residual_W
+from motifold.certificate import kkt_residual_H
 from motifold.deconvolve import solve_H
 from motifold.initialize import initial_factors
 from motifold.parallel import Workers
@@ -17,12 +17,19 @@ from motifold.problem import Array, Problem
 from motifold.solvers import HALS, Inner, Solver
 from motifold.state import LoopState, SearchState
 from motifold.statistics import (
+    HStatistics,
     free_loss_noise,
     free_squared_residual,
-    h_statistics,
     squared_residual,
-    w_statistics,
     worst_window,
+)
+from motifold.subproblem import (
+    h_subproblem,
+    kkt_of_motifs,
+    penalty,
+    update_activations,
+    update_motifs,
+    w_subproblem,
 )
 from motifold.subset import subset
 
@@ -98,12 +105,14 @@ class Loop:
         self._stall = max(rules.tol**2, 10 * float(np.finfo(problem.dtype).eps))
         # ‖X − X̂‖² of a fit that is perfect but for rounding.
         self._perfect = (10 * float(np.finfo(problem.dtype).eps)) ** 2 * problem.squared_norm
-        self._noise = free_loss_noise(problem.dtype) * problem.squared_norm
+        # Missing entries enter the free loss and leave it again.
+        power = problem.squared_norm / max(problem.observed_share, 1e-3)
+        self._noise = free_loss_noise(problem.dtype) * power
 
     def start(self, W: Array, H: Array, seconds: float = 0.0) -> LoopState:
         """The state before the first iteration."""
         problem = self.problem
-        statistics = h_statistics(problem, W, self.workers)
+        statistics = h_subproblem(problem, W, H, self.workers)
         state = LoopState(
             W,
             H,
@@ -112,7 +121,7 @@ class Loop:
             scale=problem.scale,
             squared_norm=problem.squared_norm,
             squared_residual=squared_residual(problem, W, H, self.workers),
-            penalty=problem.penalties.value(W, H),
+            penalty=penalty(problem, W, H, statistics),
             kkt_H=kkt_residual_H(problem.penalties, H, statistics),
             momentum=self._momentum,
             target=self.rules.tol,
@@ -157,11 +166,12 @@ class Loop:
             return None
         W = self._motifs_of(*part, state)
         problem, workers = self.problem, self.workers
-        statistics = h_statistics(problem, W, workers)
         H = np.zeros_like(state.H)
-        HALS().update_H(H, statistics, problem.penalties, _FIRST_ACTIVATIONS)
+        statistics = h_subproblem(problem, W, H, workers)
+        for _ in range(4 if problem.hidden else 1):
+            statistics = update_activations(HALS(), problem, H, statistics, _FIRST_ACTIVATIONS)
         kkt_H = kkt_residual_H(problem.penalties, H, statistics)
-        new = self._moved(state, W, H, kkt_H=kkt_H, iteration=1)
+        new = self._moved(state, W, H, statistics, kkt_H=kkt_H, iteration=1)
         return new if self._falls(state, new) else None
 
     def _motifs_of(self, part: Problem, rows: np.ndarray, state: LoopState) -> Array:
@@ -199,21 +209,21 @@ class Loop:
 
     def _step(self, state: LoopState, W: Array, H: Array) -> LoopState:
         """Update both factors from (W, H); or, if that is the iterate and it is optimal, stop."""
-        problem, workers, penalties = self.problem, self.workers, self.problem.penalties
+        problem, workers = self.problem, self.workers
         from_iterate = W is state.W and H is state.H
         W, H = W.copy(), H.copy()
 
-        statistics = w_statistics(problem, H, workers)
-        kkt_W = kkt_residual_W(problem.penalties, W, statistics)
+        statistics = w_subproblem(problem, W, H, workers)
+        kkt_W = kkt_of_motifs(problem, W, statistics)
         if from_iterate:
             state.kkt_W = kkt_W
             if state.iteration and state.certificate <= state.target:
                 ended = self._certified(state)
                 return ended if ended.stop_reason else self._step(ended, ended.W, ended.H)
-        self.solver.update_W(W, statistics, penalties, self.inner)
+        update_motifs(self.solver, problem, W, statistics, self.inner)
 
-        h_stats = h_statistics(problem, W, workers)
-        self.solver.update_H(H, h_stats, penalties, self.inner)
+        h_stats = h_subproblem(problem, W, H, workers)
+        h_stats = update_activations(self.solver, problem, H, h_stats, self.inner)
         gradient = h_stats.gradient(H)
         kkt_H = kkt_residual_H(problem.penalties, H, h_stats, gradient)
         new = replace(
@@ -224,7 +234,7 @@ class Loop:
             H_previous=state.H,
             squared_residual=free_squared_residual(problem, H, h_stats, gradient),
             residual_is_exact=False,
-            penalty=problem.penalties.value(W, H),
+            penalty=penalty(problem, W, H, h_stats),
             kkt_W=np.nan,
             kkt_H=kkt_H,
             kkt_estimate=max(kkt_W, kkt_H),
@@ -290,7 +300,8 @@ class Loop:
 
         Only if that lowers J by more than what counts as progress, and not for ever.
         """
-        dead = np.flatnonzero(~state.W.any(axis=(0, 1)))
+        empty = ~state.W.any(axis=(0, 1))
+        dead = np.flatnonzero(empty if self.problem.fixed is None else empty & ~self.problem.fixed)
         if not (self._momentum and dead.size and state.iteration):
             return None
         if state.revivals >= _REVIVALS * self.problem.K:
@@ -308,13 +319,17 @@ class Loop:
         H[:, k] = 0
         W[:, :, k], H[t, k] = window.T * (level / norm), level
         revivals = state.revivals + 1
-        new = self._moved(state, W, H, revivals=revivals, iteration=state.iteration + 1)
+        statistics = h_subproblem(self.problem, W, H, self.workers)
+        changes = {"revivals": revivals, "iteration": state.iteration + 1}
+        new = self._moved(state, W, H, statistics, **changes)
         if new.working_objective > state.working_objective * (1 - self._stall):
             state.revivals = _REVIVALS * self.problem.K  # not now, not later
             return None
         return new
 
-    def _moved(self, state: LoopState, W: Array, H: Array, **changes: Any) -> LoopState:
+    def _moved(
+        self, state: LoopState, W: Array, H: Array, statistics: HStatistics, **changes: Any
+    ) -> LoopState:
         """The state at other factors, from where the iteration goes on afresh."""
         problem, workers = self.problem, self.workers
         return replace(
@@ -325,7 +340,7 @@ class Loop:
             H_previous=H,
             squared_residual=squared_residual(problem, W, H, workers),
             residual_is_exact=True,
-            penalty=problem.penalties.value(W, H),
+            penalty=penalty(problem, W, H, statistics),
             **changes,
         )
 
@@ -362,7 +377,7 @@ class Loop:
         aside). If that cannot be reached in time, the iterate is kept.
         """
         problem, W = self.problem, state.W
-        statistics = h_statistics(problem, W, self.workers)
+        statistics = h_subproblem(problem, W, state.H, self.workers)
         solution = solve_H(problem, statistics, state.transform_tol, max_time=deadline)
         while True:
             H = solution.H.astype(problem.dtype, copy=False)
@@ -370,6 +385,7 @@ class Loop:
                 state,
                 W,
                 H,
+                statistics,
                 transform_tol=solution.tol,
                 finished_H=True,
                 certify=True,
@@ -380,7 +396,9 @@ class Loop:
             allowance = _ROUNDING * state.working_objective + self._perfect
             if new.working_objective <= state.working_objective + allowance:
                 return self._certify(new)
-            if not solution.solved or solution.tol < _TIGHTEST:
+            # With ortho_H there may be several stationary points: this is another one.
+            elsewhere = problem.penalties.ortho_H > 0
+            if not solution.solved or solution.tol < _TIGHTEST or elsewhere:
                 return replace(state, gave_up_H=True)
             solution = solve_H(
                 problem, statistics, solution.tol / 10, start=solution, max_time=deadline
@@ -391,8 +409,8 @@ class Loop:
         problem, workers, W, H = self.problem, self.workers, state.W, state.H
         return replace(
             state,
-            kkt_W=kkt_residual_W(problem.penalties, W, w_statistics(problem, H, workers)),
-            kkt_H=kkt_residual_H(problem.penalties, H, h_statistics(problem, W, workers)),
+            kkt_W=kkt_of_motifs(problem, W, w_subproblem(problem, W, H, workers)),
+            kkt_H=kkt_residual_H(problem.penalties, H, h_subproblem(problem, W, H, workers)),
         )
 
 

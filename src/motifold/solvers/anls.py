@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, dpotrf
 
 from motifold.kernels.hals import sweep_columns
 from motifold.kernels.pivoting import pass_H, pivot_rows
 from motifold.parallel import Workers
 from motifold.problem import Array, Penalties
 from motifold.solvers.base import Inner, SolverOptions
+from motifold.solvers.hals import HALS
 from motifold.statistics import HStatistics, WStatistics
 
 # Dual variables of the scaled problem (unit diagonal) count as negative below minus this.
@@ -22,6 +23,8 @@ _MAX_EXCHANGES = 100
 # Rows of W that one thread solves at a time.
 _ROWS = 16
 _MAX_EXACT_PASSES = 1000
+# Sweeps of HALS where a penalty has made the Gram indefinite.
+_SWEEPS_INSTEAD = 4
 
 
 class ANLS(SolverOptions):
@@ -52,6 +55,10 @@ class ANLS(SolverOptions):
         G = statistics.B.astype(np.float64)
         np.fill_diagonal(G, np.diagonal(G) + np.tile(penalties.l2_W, L))
         Q = statistics.P.astype(np.float64) - np.tile(penalties.l1_W, L)
+        if penalties.ortho_W and not _is_definite(G):
+            sweeps = Inner(max(_SWEEPS_INSTEAD, inner.max_sweeps), inner.shrink)
+            HALS().update_W(W, statistics, penalties, sweeps)
+            return
         new = nonnegative_rows(G, Q, old.astype(np.float64), statistics.workers)
         rose = _quadratic(G, Q, new) > _quadratic(G, Q, old.astype(np.float64))
         if np.any(rose):
@@ -166,6 +173,14 @@ def _solve_grouped(G: Array, Q: Array, passive: np.ndarray, Z: Array, rows: np.n
             _, solution, failed = dposv(block + _RIDGE * np.eye(index.size), right)
         if not failed:
             Z[np.ix_(members, index)] = solution.T
+
+
+def _is_definite(G: Array) -> bool:
+    """Whether G has a Cholesky factorisation, rounding allowed for."""
+    unit = 1 / np.sqrt(np.maximum(np.diagonal(G), np.finfo(np.float64).tiny))
+    scaled = G * unit[:, None] * unit
+    np.fill_diagonal(scaled, 1 + _RIDGE)
+    return bool(dpotrf(scaled)[1] == 0)
 
 
 def _quadratic(G: Array, Q: Array, X: Array) -> Array:
