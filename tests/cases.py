@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import reference
@@ -28,6 +28,8 @@ class Case:
     lengths: list[int]
     boundary: str
     penalties: dict = field(default_factory=dict)
+    observed: np.ndarray | None = None
+    fixed: np.ndarray | None = None
 
     @property
     def arguments(self) -> tuple:
@@ -35,9 +37,20 @@ class Case:
 
     def problem(self, dtype: type = np.float64) -> Problem:
         K, L = self.W.shape[2], self.W.shape[1]
-        arrays = np.split(self.X.astype(dtype), np.cumsum(self.lengths)[:-1])
-        return Problem.from_arrays(
-            arrays, K, L, self.boundary, Penalties.from_scalars(K, **self.penalties)
+        stops = np.cumsum(self.lengths)[:-1]
+        X, masks = self.X, None
+        if self.observed is not None:
+            X, masks = np.where(self.observed, X, 0), np.split(self.observed, stops)
+        arrays = np.split(X.astype(dtype), stops)
+        penalties = Penalties.from_scalars(K, **self.penalties)
+        problem = Problem.from_arrays(arrays, K, L, self.boundary, penalties, masks)
+        return replace(problem, fixed=self.fixed)
+
+    def objective(self, W: np.ndarray, H: np.ndarray) -> float:
+        """J by the oracle."""
+        factors = W.astype(np.float64), H.astype(np.float64)
+        return reference.full_objective(
+            self.X, *factors, *self.arguments, self.observed, **self.penalties
         )
 
 
@@ -60,6 +73,49 @@ def make_case(
     )
     H[~reference.allowed(T, L, lengths, boundary)] = 0
     return Case(X, W, H, lengths, boundary, penalties or {})
+
+
+COUPLINGS = [
+    {"x_ortho": 0.05},
+    {"ortho_H": 0.5, "l2_W": 0.1},
+    {"ortho_W": 0.3, "l1_H": 0.1},
+    {"x_ortho": 1.0, "ortho_H": 20.0, "ortho_W": 20.0, "l1_H": 0.1, "l2_W": 0.1},
+]
+HIDDEN = ["nothing", "few", "half", "most", "rows", "columns", "segment"]
+
+
+def make_mask(hidden: str, X: np.ndarray, lengths: list[int], seed: int = 0) -> np.ndarray | None:
+    """What is observed of X, at least one entry."""
+    rng = np.random.default_rng(seed)
+    T, N = X.shape
+    if hidden == "nothing":
+        return None
+    observed = np.ones(X.shape, bool)
+    if hidden in ("few", "half", "most"):
+        observed = rng.random(X.shape) >= {"few": 0.1, "half": 0.5, "most": 0.9}[hidden]
+    elif hidden == "rows":
+        observed[rng.random(T) < 0.4] = False
+    elif hidden == "columns":
+        observed[:, rng.random(N) < 0.5] = False
+    else:
+        observed[: lengths[0]] = False
+    observed[-1, -1] = True
+    return observed
+
+
+@st.composite
+def full_cases(draw: st.DrawFn, max_length: int = 12) -> Case:
+    """Any small problem, with missing entries, penalties between components, fixed motifs."""
+    case = draw(cases(max_length=max_length))
+    coupling = draw(st.sampled_from([{}, *COUPLINGS]))
+    hidden, seed = draw(st.sampled_from(HIDDEN)), draw(st.integers(0, 2**16))
+    fixed = np.random.default_rng(seed).random(case.W.shape[2]) < 0.4
+    return replace(
+        case,
+        penalties=case.penalties | coupling,
+        observed=make_mask(hidden, case.X, case.lengths, seed),
+        fixed=fixed if draw(st.booleans()) and fixed.any() else None,
+    )
 
 
 @st.composite

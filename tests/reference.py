@@ -77,6 +77,37 @@ def objective(X, W, H, lengths=None, boundary="zero", **penalty):
     return J
 
 
+def overlap(F, L, lengths=None):
+    """Return Q*F (T, K): each bin has the sum over the bins less than L away in its segment."""
+    out = np.zeros(F.shape)
+    for start, stop in segments(len(F), lengths):
+        for t in range(start, stop):
+            out[t] = F[max(start, t - L + 1) : min(stop, t + L)].sum(axis=0)
+    return out
+
+
+def full_objective(X, W, H, lengths=None, boundary="zero", observed=None, **penalty):
+    """Return J of the observed entries with all penalties, also those between components.
+
+    x_ortho sum_{i!=j} <W_i * X, Q*H_j> over the bins where a motif may start, X being zero where
+    it is not observed; ortho_H/2 sum_{i!=j} <Q*H_i, H_j>; ortho_W/2 sum_{i!=j} of the inner
+    products of motifs summed over lags.
+    """
+    coupling = {name: penalty.pop(name, 0.0) for name in ("x_ortho", "ortho_H", "ortho_W")}
+    observed = np.ones(X.shape, bool) if observed is None else observed
+    X = np.where(observed, X, 0.0)
+    hidden = np.where(observed, 0.0, reconstruct(W, H, lengths))
+    J = objective(X + hidden, W, H, lengths, boundary, **penalty)
+    free = allowed(len(H), W.shape[1], lengths, boundary)
+    C, Q = correlate_H(X, W, lengths), overlap(H, W.shape[1], lengths)
+    profile = W.sum(axis=1)
+    for i, j in itertools.permutations(range(H.shape[1]), 2):
+        J += coupling["x_ortho"] * np.sum(C[free, i] * Q[free, j])
+        J += 0.5 * coupling["ortho_H"] * np.sum(Q[:, i] * H[:, j])
+        J += 0.5 * coupling["ortho_W"] * np.sum(profile[:, i] * profile[:, j])
+    return J
+
+
 def relative_loss(X, W, H, lengths=None, boundary="zero"):
     """Return |X - Xhat| / |X|."""
     return np.linalg.norm(residual(X, W, H, lengths)) / np.linalg.norm(X)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Literal
@@ -20,13 +21,20 @@ from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.deconvolve import solve_H
 from motifold.fit import Acceleration, Loop, Rules, search
 from motifold.parallel import Workers
-from motifold.problem import Array, Boundary, Penalties, Problem
+from motifold.problem import Array, Boundary, Masks, Penalties, Problem
 from motifold.progress import ProgressBar
 from motifold.results import fitted_attributes
 from motifold.solvers import SOLVERS, Solver, find_solver
 from motifold.state import LoopState, SearchState
-from motifold.statistics import h_statistics, reconstruct, squared_residual
-from motifold.validation import check_factor, check_recording, is_list_of_segments
+from motifold.statistics import reconstruct, squared_residual
+from motifold.subproblem import h_subproblem
+from motifold.validation import (
+    check_factor,
+    check_fixed,
+    check_masked_recording,
+    check_recording,
+    is_list_of_segments,
+)
 
 _NONNEGATIVE = Interval(Real, 0, None, closed="left")
 
@@ -54,6 +62,23 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     l1_W, l2_W, l1_H, l2_H : float, default=0
         Penalties ``l1·ΣF + ½·l2·ΣF²`` on the motifs (W) and the activations (H). A penalty on one
         factor alone is ill-posed, since the other absorbs it.
+    x_ortho : float, default=0
+        seqNMF's penalty against motifs that explain the same events:
+        ``λ Σ_{i≠j} Σ_t (W⋆X)[t, i] · (Q∗H)[t, j]``, W⋆X being the match of each motif with X and
+        Q 2L−1 ones. Weighed as the formula says, in the scale that the factors have during the fit,
+        which is never changed on the way: J is one function and never rises. Scaling all motifs
+        together does not change it. A λ of seqNMF, which keeps rows of H at unit norm, means the
+        same here for motifs of about equal strength.
+    ortho_H : float, default=0
+        Penalty on motifs that are active within less than L bins of each other, whatever X is:
+        ``λ/2 Σ_{i≠j} Σ_t (Q∗H)[t, i] · H[t, j]`` ("events"). The problem in the activations need
+        not be convex then, and ``transform`` ends at a stationary point.
+    ortho_W : float, default=0
+        Penalty on motifs that share features: ``λ/2 Σ_{i≠j}`` of the inner products of motifs
+        summed over lags ("parts"). Both are ill-posed alone, like one-sided l1 penalties.
+    fixed_components : array-like of int or of bool, or None, default=None
+        Motifs of ``components_init`` that stay exactly as given, in place and scale (in the data's
+        precision), while the others are learnt: their indices, or True for each of them.
     boundary : {"zero", "valid"}, default="zero"
         Whether a motif may be cut off by the end of a segment ("zero", the paper's), or not
         ("valid": the activations of the last L−1 bins are zero).
@@ -97,7 +122,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     stop_reason_ : str
         "converged", "stalled", "max_iter", "max_time", "callback" or "interrupted".
     loss_ : float
-        Relative loss ‖X − X̂‖ / ‖X‖.
+        Relative loss ‖X − X̂‖ / ‖X‖ (here and below over observed entries).
     kkt_residual_ : float
         How far the factors are from a stationary point, free of their scale; 0 is optimal.
     history_ : History
@@ -132,6 +157,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "l2_W": [_NONNEGATIVE],
         "l1_H": [_NONNEGATIVE],
         "l2_H": [_NONNEGATIVE],
+        "x_ortho": [_NONNEGATIVE],
+        "ortho_H": [_NONNEGATIVE],
+        "ortho_W": [_NONNEGATIVE],
+        "fixed_components": ["array-like", None],
         "boundary": [StrOptions({"zero", "valid"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
@@ -157,6 +186,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         l2_W: float = 0,
         l1_H: float = 0,
         l2_H: float = 0,
+        x_ortho: float = 0,
+        ortho_H: float = 0,
+        ortho_W: float = 0,
+        fixed_components: Any = None,
         boundary: Boundary = "zero",
         max_iter: int = 1000,
         max_time: float | None = None,
@@ -178,6 +211,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.l2_W = l2_W
         self.l1_H = l1_H
         self.l2_H = l2_H
+        self.x_ortho = x_ortho
+        self.ortho_H = ortho_H
+        self.ortho_W = ortho_W
+        self.fixed_components = fixed_components
         self.boundary = boundary
         self.max_iter = max_iter
         self.max_time = max_time
@@ -214,8 +251,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             Rows of each segment in a stacked X. Motifs never reach across segments.
         segments : array-like of shape (n_samples,) or None
             Instead of ``lengths``: an id per row; each run of equal ids is one segment.
-        mask : None
-            Not built yet.
+        mask : array-like of bool, of the shape of X, or None
+            True where X is observed; a list of arrays if X is one. Entries that are not observed
+            may hold anything, NaN too, and count nowhere. (X is copied once, unless it is zero
+            there.) Features and stretches of time of which nothing is observed get zeros.
         components_init : array-like of shape (n_components, n_lags, n_features) or None
             Motifs to start from.
         activations_init : array-like of shape (n_samples, n_components) or None
@@ -228,10 +267,12 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         began = time.perf_counter()
         self._validate_params()
-        _refuse_mask(mask)
         solver = find_solver(self.solver)
-        problem = self._problem(check_recording(X, lengths, segments))
+        problem = self._problem(*check_masked_recording(X, lengths, segments, mask))
         W, H = self._given_factors(problem, components_init, activations_init)
+        if self.fixed_components is not None:
+            fixed = check_fixed(self.fixed_components, problem.K, components_init is not None)
+            problem = replace(problem, fixed=fixed)
         self._warn_if_ill_posed()
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
         record = SearchState(seeds.tolist())
@@ -301,12 +342,16 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         )
         if self._solved:  # the fit ended with the solve that transform would repeat
             return self.activations_.copy()
-        return self._transform(check_recording(X, lengths, segments))
+        problem = self._problem(*check_masked_recording(X, lengths, segments, mask))
+        return self._transform(problem)
 
     def transform(
         self, X: Any, *, lengths: Any = None, segments: Any = None, mask: Any = None
     ) -> Array:
         """Find the activations of X with the motifs held fixed: a convex problem.
+
+        With a mask they are found from the observed entries, and ``inverse_transform`` of them
+        predicts the others.
 
         Parameters
         ----------
@@ -389,11 +434,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Returns
         -------
         float
-            −‖X − X̂‖/‖X‖: 0 is perfect, greater is better.
+            −‖X − X̂‖/‖X‖, over observed entries: 0 is perfect, greater is better.
         """
-        arrays = self._checked_new_data(X, lengths, segments, mask)
-        problem = self._problem(arrays)
-        H = self._transform(arrays) * problem.dtype.type(problem.scale)
+        problem = self._checked_new_data(X, lengths, segments, mask)
+        H = self._transform(problem) * problem.dtype.type(problem.scale)
         with Workers(self.n_jobs) as workers:
             residual = squared_residual(problem, self._motifs(H.dtype), H, workers)
         if problem.squared_norm == 0:
@@ -414,23 +458,24 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     # --- the border -------------------------------------------------------------------------
 
-    def _problem(self, arrays: list[Array]) -> Problem:
-        penalties = Penalties.from_scalars(
-            self.n_components, self.l1_W, self.l2_W, self.l1_H, self.l2_H
-        )
-        return Problem.from_arrays(arrays, self.n_components, self.n_lags, self.boundary, penalties)
+    def _problem(self, arrays: list[Array], masks: Masks) -> Problem:
+        names = ("l1_W", "l2_W", "l1_H", "l2_H", "x_ortho", "ortho_H", "ortho_W")
+        weights = {name: getattr(self, name) for name in names}
+        penalties = Penalties.from_scalars(self.n_components, **weights)
+        K, L = self.n_components, self.n_lags
+        return Problem.from_arrays(arrays, K, L, self.boundary, penalties, masks)
 
     def _motifs(self, dtype: np.dtype) -> Array:
         """``components_`` in the layout of the mathematics, (N, L, K)."""
         return np.ascontiguousarray(self.components_.transpose(2, 1, 0), dtype=dtype)
 
-    def _transform(self, arrays: list[Array]) -> Array:
-        problem = self._problem(arrays)
+    def _transform(self, problem: Problem) -> Array:
         # In the scale of the fit, so that penalties weigh what they weighed there.
         W = self._motifs(np.dtype(np.float64)) * self.scales_
         with Workers(self.n_jobs) as workers:
             W = np.ascontiguousarray(W, dtype=problem.dtype)
-            statistics = h_statistics(problem, W, workers)
+            nothing = np.zeros((problem.T, problem.K), dtype=problem.dtype)
+            statistics = h_subproblem(problem, W, nothing, workers)
             solution = solve_H(problem, statistics, self._transform_tol)
         if not solution.solved:
             warnings.warn(
@@ -468,12 +513,11 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             H = check_factor(activations_init, (T, K), "activations_init", axes) * problem.scale
         return W, H
 
-    def _checked_new_data(self, X: Any, lengths: Any, segments: Any, mask: Any) -> list[Array]:
+    def _checked_new_data(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Problem:
         check_is_fitted(self)
-        _refuse_mask(mask)
-        arrays = check_recording(X, lengths, segments)
+        problem = self._problem(*check_masked_recording(X, lengths, segments, mask))
         validate_data(self, _first_segment(X), reset=False, skip_check_array=True)
-        return arrays
+        return problem
 
     def _checked_activations(
         self, activations: Any, lengths: Any, segments: Any
@@ -535,7 +579,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return tell
 
     def _warn_if_ill_posed(self) -> None:
-        on_W, on_H = self.l1_W > 0 or self.l2_W > 0, self.l1_H > 0 or self.l2_H > 0
+        on_W = max(self.l1_W, self.l2_W, self.ortho_W) > 0
+        on_H = max(self.l1_H, self.l2_H, self.ortho_H) > 0
         if on_W == on_H:
             return
         given, other = ("motifs (W)", "H") if on_W else ("activations (H)", "W")
@@ -571,13 +616,6 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _refuse_mask(mask: Any) -> None:
-    if mask is not None:
-        raise NotImplementedError(
-            "mask: missing entries are not built yet. Leave mask=None and fill or drop them."
-        )
 
 
 def _first_segment(X: Any) -> Any:

@@ -8,19 +8,21 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from motifold.certificate import kkt_residual_H, kkt_residual_W
+from motifold.certificate import kkt_residual_H
 from motifold.deconvolve import solve_H
 from motifold.initialize import initial_factors
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem
 from motifold.solvers import HALS, Inner, Solver
 from motifold.state import LoopState, SearchState
-from motifold.statistics import (
-    free_loss_noise,
-    free_squared_residual,
-    h_statistics,
-    squared_residual,
-    w_statistics,
+from motifold.statistics import free_loss_noise, free_squared_residual, squared_residual
+from motifold.subproblem import (
+    h_subproblem,
+    kkt_of_motifs,
+    penalty,
+    update_activations,
+    update_motifs,
+    w_subproblem,
 )
 from motifold.subset import subset
 
@@ -91,12 +93,14 @@ class Loop:
         self._stall = max(rules.tol**2, 10 * float(np.finfo(problem.dtype).eps))
         # ‖X − X̂‖² of a fit that is perfect but for rounding.
         self._perfect = (10 * float(np.finfo(problem.dtype).eps)) ** 2 * problem.squared_norm
-        self._noise = free_loss_noise(problem.dtype) * problem.squared_norm
+        # Missing entries enter the free loss and leave it again.
+        power = problem.squared_norm / max(problem.observed_share, 1e-3)
+        self._noise = free_loss_noise(problem.dtype) * power
 
     def start(self, W: Array, H: Array, seconds: float = 0.0) -> LoopState:
         """The state before the first iteration."""
         problem = self.problem
-        statistics = h_statistics(problem, W, self.workers)
+        statistics = h_subproblem(problem, W, H, self.workers)
         state = LoopState(
             W,
             H,
@@ -105,7 +109,7 @@ class Loop:
             scale=problem.scale,
             squared_norm=problem.squared_norm,
             squared_residual=squared_residual(problem, W, H, self.workers),
-            penalty=problem.penalties.value(W, H),
+            penalty=penalty(problem, W, H, statistics),
             kkt_H=kkt_residual_H(problem.penalties, H, statistics),
             momentum=self._momentum,
             target=self.rules.tol,
@@ -149,9 +153,10 @@ class Loop:
             return None
         W = self._motifs_of(*part, state)
         problem, workers = self.problem, self.workers
-        statistics = h_statistics(problem, W, workers)
         H = np.zeros_like(state.H)
-        HALS().update_H(H, statistics, problem.penalties, _FIRST_ACTIVATIONS)
+        statistics = h_subproblem(problem, W, H, workers)
+        for _ in range(4 if problem.hidden else 1):
+            statistics = update_activations(HALS(), problem, H, statistics, _FIRST_ACTIVATIONS)
         new = replace(
             state,
             W=W,
@@ -159,7 +164,7 @@ class Loop:
             W_previous=W,
             H_previous=H,
             squared_residual=squared_residual(problem, W, H, workers),
-            penalty=problem.penalties.value(W, H),
+            penalty=penalty(problem, W, H, statistics),
             kkt_H=kkt_residual_H(problem.penalties, H, statistics),
             iteration=1,
         )
@@ -200,21 +205,21 @@ class Loop:
 
     def _step(self, state: LoopState, W: Array, H: Array) -> LoopState:
         """Update both factors from (W, H); or, if that is the iterate and it is optimal, stop."""
-        problem, workers, penalties = self.problem, self.workers, self.problem.penalties
+        problem, workers = self.problem, self.workers
         from_iterate = W is state.W and H is state.H
         W, H = W.copy(), H.copy()
 
-        statistics = w_statistics(problem, H, workers)
-        kkt_W = kkt_residual_W(problem.penalties, W, statistics)
+        statistics = w_subproblem(problem, W, H, workers)
+        kkt_W = kkt_of_motifs(problem, W, statistics)
         if from_iterate:
             state.kkt_W = kkt_W
             if state.iteration and state.certificate <= state.target:
                 ended = self._certified(state)
                 return ended if ended.stop_reason else self._step(ended, ended.W, ended.H)
-        self.solver.update_W(W, statistics, penalties, self.inner)
+        update_motifs(self.solver, problem, W, statistics, self.inner)
 
-        h_stats = h_statistics(problem, W, workers)
-        self.solver.update_H(H, h_stats, penalties, self.inner)
+        h_stats = h_subproblem(problem, W, H, workers)
+        h_stats = update_activations(self.solver, problem, H, h_stats, self.inner)
         gradient = h_stats.gradient(H)
         kkt_H = kkt_residual_H(problem.penalties, H, h_stats, gradient)
         new = replace(
@@ -225,7 +230,7 @@ class Loop:
             H_previous=state.H,
             squared_residual=free_squared_residual(problem, H, h_stats, gradient),
             residual_is_exact=False,
-            penalty=problem.penalties.value(W, H),
+            penalty=penalty(problem, W, H, h_stats),
             kkt_W=np.nan,
             kkt_H=kkt_H,
             kkt_estimate=max(kkt_W, kkt_H),
@@ -304,7 +309,7 @@ class Loop:
         aside). If that cannot be reached in time, the iterate is kept.
         """
         problem, W = self.problem, state.W
-        statistics = h_statistics(problem, W, self.workers)
+        statistics = h_subproblem(problem, W, state.H, self.workers)
         solution = solve_H(problem, statistics, state.transform_tol, max_time=deadline)
         while True:
             H = solution.H.astype(problem.dtype, copy=False)
@@ -315,7 +320,7 @@ class Loop:
                 W_previous=W,
                 squared_residual=squared_residual(problem, W, H, self.workers),
                 residual_is_exact=True,
-                penalty=problem.penalties.value(W, H),
+                penalty=penalty(problem, W, H, statistics),
                 transform_tol=solution.tol,
                 finished_H=True,
                 certify=True,
@@ -326,7 +331,9 @@ class Loop:
             allowance = _ROUNDING * state.working_objective + self._perfect
             if new.working_objective <= state.working_objective + allowance:
                 return self._certify(new)
-            if not solution.solved or solution.tol < _TIGHTEST:
+            # With ortho_H there may be several stationary points: this is another one.
+            elsewhere = problem.penalties.ortho_H > 0
+            if not solution.solved or solution.tol < _TIGHTEST or elsewhere:
                 return replace(state, gave_up_H=True)
             solution = solve_H(
                 problem, statistics, solution.tol / 10, start=solution, max_time=deadline
@@ -337,8 +344,8 @@ class Loop:
         problem, workers, W, H = self.problem, self.workers, state.W, state.H
         return replace(
             state,
-            kkt_W=kkt_residual_W(problem.penalties, W, w_statistics(problem, H, workers)),
-            kkt_H=kkt_residual_H(problem.penalties, H, h_statistics(problem, W, workers)),
+            kkt_W=kkt_of_motifs(problem, W, w_subproblem(problem, W, H, workers)),
+            kkt_H=kkt_residual_H(problem.penalties, H, h_subproblem(problem, W, H, workers)),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from motifold.missing import filled_C
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem
 from motifold.statistics import h_statistics
@@ -26,14 +27,19 @@ def initial_factors(
     # Both are drawn in either case: a given factor does not change the other's random numbers.
     random_W = rng.random((N, L, K), dtype=np.float64)
     random_H = rng.random((T, K), dtype=np.float64)
+    seen_features, seen_starts = problem.seen
+    random_W[~seen_features] = 0  # nothing will ever move them
+    allowed = problem.allowed & seen_starts
     W = np.array(random_W if W is None else W, dtype=problem.dtype, order="C")
     H = np.array(random_H if H is None else H, dtype=problem.dtype, order="C")
-    H[~problem.allowed] = 0
+    H[~allowed] = 0
     if not (draw_W or draw_H):
         return W, H
     statistics = h_statistics(problem, W, workers)
     overlap = np.einsum("tk,tk->", statistics.C, H, dtype=np.float64)
     power = np.einsum("tk,tk->", statistics.correlate(H), H, dtype=np.float64)
+    if problem.hidden:
+        power -= filled_C(problem, W, H, workers)[1]
     alpha = float(overlap / power) if power > 0 else 1.0
     if draw_W and draw_H:
         W *= problem.dtype.type(np.sqrt(alpha))

@@ -5,7 +5,8 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
 - ``motifold.json``, strict JSON: ``format``, ``format_version``, ``motifold_version``, ``params``
   (of the constructor) and ``fitted`` (the attributes that are no arrays). NaN and infinity, which
   JSON lacks, are ``{"float": "nan"}``, ``"inf"`` or ``"-inf"``; a solver object is
-  ``{"solver": "hals", "options": {...}}``. A parameter that is not there has its default.
+  ``{"solver": "hals", "options": {...}}``; indices are a
+  list. A parameter that is not there has its default.
 - ``components_.npy``, ``activations_.npy``, ``scales_.npy`` and the columns of the history,
   ``history_.iteration.npy`` and so on, which ``np.load`` opens as well.
 """
@@ -193,6 +194,10 @@ def _encode(value: Any) -> Any:
     if isinstance(value, Real):
         number = float(value)
         return number if math.isfinite(number) else {"float": str(number)}
+    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) == 1:
+        items = [_encode(item) for item in value]
+        if all(type(item) in (bool, int) for item in items):
+            return items
     for name, solver in SOLVERS.items():
         if type(value) is solver:
             options = value.get_params()
@@ -395,6 +400,8 @@ def _is_list_of(kind: type, values: Any) -> bool:
 def _decode(value: Any) -> Any:
     """What ``_encode`` was given."""
     if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if _is_list_of(bool, value) or _is_list_of(int, value):
         return value
     if isinstance(value, dict):
         if value.keys() == {"float"} and value["float"] in ("nan", "inf", "-inf"):

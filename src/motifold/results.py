@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from motifold.missing import filled_C
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem
 from motifold.state import LoopState
@@ -18,7 +19,8 @@ def fitted_attributes(
     """The attributes of a fit that stopped at ``state``.
 
     With ``normalize`` every motif has unit Frobenius norm, the activations carry the scale, and
-    components come in the order of the power they explain, unless ``keep_order``.
+    components come in the order of the power they explain, unless ``keep_order``. Fixed motifs
+    stay as they are.
     """
     K = problem.K
     W = state.W.astype(np.float64)
@@ -27,6 +29,8 @@ def fitted_attributes(
     order = np.arange(K)
     if normalize:
         scales = np.sqrt(np.einsum("nlk,nlk->k", W, W))
+        if problem.fixed is not None:
+            scales[problem.fixed] = 1.0
         if not keep_order:
             order = np.argsort(-power_shares(problem, state, workers), kind="stable")
     unit = np.where(scales > 0, scales, 1.0)
@@ -53,7 +57,7 @@ def fitted_attributes(
 def power_shares(problem: Problem, state: LoopState, workers: Workers) -> Array:
     """Share of the data's power that each motif explains alone, (K,).
 
-    Σ(2X·X̂_k − X̂_k²)/ΣX², floored at zero, from the statistics.
+    Σ(2X·X̂_k − X̂_k²)/ΣX² over observed entries, floored at zero, from the statistics.
     """
     if problem.squared_norm == 0:
         return np.zeros(problem.K)
@@ -64,4 +68,7 @@ def power_shares(problem: Problem, state: LoopState, workers: Workers) -> Array:
         alone[:, k] = state.H[:, k]
         products = 2 * statistics.C[:, k] - statistics.correlate(alone)[:, k]
         shares[k] = np.dot(products.astype(np.float64), alone[:, k].astype(np.float64))
+        if problem.hidden:
+            motif, activation = state.W[:, :, k : k + 1], state.H[:, k : k + 1]
+            shares[k] += filled_C(problem, motif, activation.copy(), workers)[1]
     return np.maximum(shares / problem.squared_norm, 0.0)

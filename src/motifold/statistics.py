@@ -6,16 +6,21 @@ Everything a solver needs of the data are P and B (to update W) or C, A and E (t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from motifold.kernels.windows import correlate_tails, lag_products, shift_and_add
+from motifold.missing import filled_C
 from motifold.parallel import Workers
-from motifold.problem import Array, Problem, Segment
-from motifold.toeplitz import BlockToeplitz, Padding, padded_rows, windows
+from motifold.problem import Array, Problem, Segment, sum_of_others
+from motifold.toeplitz import BlockToeplitz, Padding, padded_rows, smoothed, windows
+
+Map = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
@@ -24,17 +29,21 @@ class WStatistics:
 
     Attributes
     ----------
-    P : (N, L·K), P[n, ℓK+k] = Σ_t X[t, n] H[t−ℓ, k]
-    B : (L·K, L·K), the Gram of the shifted copies of H
+    P : (N, L·K), P[n, ℓK+k] = Σ_t X[t, n] H[t−ℓ, k], less the slope of what is linear in W
+    B : (L·K, L·K), the Gram of the shifted copies of H, with what is quadratic in W
     workers : threads for whoever wants them; rows of W are independent
+    slope : (N, L·K), nonnegative, or None: what was taken from P
+    P_data : P before that, nonnegative, or None if nothing was taken
     """
 
     P: Array
     B: Array
     workers: Workers
+    slope: Array | None = None
+    P_data: Array | None = None
 
     def gradient(self, W: Array) -> Array:
-        """∇_W ½‖X − X̂‖² as (N, L·K); W is (N, L, K) or (N, L·K)."""
+        """∇_W J as (N, L·K), l1 and l2 left out; W is (N, L, K) or (N, L·K)."""
         gradient = W.reshape(self.P.shape) @ self.B
         return np.subtract(gradient, self.P, out=gradient)
 
@@ -45,12 +54,17 @@ class HStatistics:
 
     Attributes
     ----------
-    C : (T, K), C[t, k] = ⟨motif k placed at t, X⟩
+    C : (T, K), C[t, k] = ⟨motif k placed at t, X⟩, less the slope of what is linear in H
     A : (K, 2L−1, K), A[k, L−1+δ, j] = ⟨motif k placed at t, motif j placed at t+δ⟩
     E : (L, K, L, K), the same product for the last L starts of a segment, in the order of time,
         where its end cuts motifs off: E[p, k, q, j], start p having L−p samples left
     bounds : (segments, 3), see ``Problem.bounds``
     workers : threads for whoever wants them
+    slope : (T, K), nonnegative, or None: what was taken from C
+    C_data : C before that, nonnegative, or None if nothing was taken
+    ortho : what A and E have been given on top where two different motifs meet (``ortho_H``)
+    fill : how missing entries enter C, None if there are none
+    fill_power : Σ X̂² over the missing entries, as they are in C
     """
 
     C: Array
@@ -58,6 +72,11 @@ class HStatistics:
     E: Array
     bounds: np.ndarray
     workers: Workers
+    slope: Array | None = None
+    C_data: Array | None = None
+    ortho: float = 0.0
+    fill: Fill | None = None
+    fill_power: float = 0.0
 
     def correlate(self, H: Array) -> Array:
         """A∗H (T, K): the products of every placed motif with X̂."""
@@ -66,7 +85,7 @@ class HStatistics:
         return out
 
     def gradient(self, H: Array) -> Array:
-        """∇_H ½‖X − X̂‖² (T, K)."""
+        """∇_H J (T, K), l1 and l2 left out."""
         gradient = self.correlate(H)
         return np.subtract(gradient, self.C, out=gradient)
 
@@ -82,22 +101,77 @@ class HStatistics:
             diagonal[stop - tail : stop] = cut[L - tail :]
         return diagonal
 
+    def refilled(self, H: Array) -> HStatistics:
+        """The same statistics with the missing entries replaced by X̂ of this H."""
+        if self.fill is None:
+            return self
+        C, power = self.fill.filled(H, self.workers)
+        if self.slope is None:
+            return replace(self, C=C, fill_power=power)
+        return replace(self, C=C - self.slope, C_data=C, fill_power=power)
+
+    def coupling(self, H: Array) -> tuple[float, float]:
+        """Values at H of the penalties that are in the slope and in the Grams."""
+        linear = quadratic = 0.0
+        if self.slope is not None:
+            linear = float(np.einsum("tk,tk->", self.slope, H, dtype=np.float64))
+        if self.ortho:
+            others = sum_of_others(smoothed(H, self.padding))
+            quadratic = 0.5 * self.ortho * float(np.einsum("tk,tk->", others, H, dtype=np.float64))
+        return linear, quadratic
+
+    def _mapped(self, part: Map, grams: Map) -> dict[str, Any]:
+        """The arrays that have the components in their last axis, and the Grams, mapped."""
+        mapped: dict[str, Any] = {"A": grams(self.A), "E": grams(self.E)}
+        for name in ("C", "slope", "C_data"):
+            array = getattr(self, name)
+            mapped[name] = None if array is None else part(array)
+        if self.fill is not None:
+            mapped["fill"] = self.fill.mapped(part)
+        return mapped
+
     def astype(self, dtype: npt.DTypeLike) -> HStatistics:
         """The same statistics in another precision."""
-        C, A, E = (part.astype(dtype, copy=False) for part in (self.C, self.A, self.E))
-        return HStatistics(C, A, E, self.bounds, self.workers)
+
+        def cast(part: Array) -> Array:
+            return part.astype(dtype, copy=False)
+
+        return replace(self, **self._mapped(cast, cast))
 
     def permuted(self, order: np.ndarray) -> HStatistics:
         """The same statistics with the components in another order."""
-        C, A = self.C[:, order], self.A[order][:, :, order]
-        E = self.E[:, order][:, :, :, order]
-        C, A, E = (np.ascontiguousarray(part) for part in (C, A, E))
-        return HStatistics(C, A, E, self.bounds, self.workers)
+
+        def columns(part: Array) -> Array:
+            return np.ascontiguousarray(part[..., order])
+
+        def grams(gram: Array) -> Array:
+            rows = gram.take(order, axis=gram.ndim - 3)
+            return np.ascontiguousarray(rows[..., order])
+
+        return replace(self, **self._mapped(columns, grams))
 
     @cached_property
     def padding(self) -> Padding:
         """How H is laid out for sweeps and windows."""
         return Padding(self.bounds, self.E.shape[0])
+
+
+@dataclass(frozen=True)
+class Fill:
+    """How missing entries enter C: the observed part of it, and the motifs that make X̂."""
+
+    problem: Problem
+    W: Array
+    C: Array
+
+    def filled(self, H: Array, workers: Workers) -> tuple[Array, float]:
+        """C (T, K) with the missing entries those of X̂, and their Σ X̂²."""
+        C, power = filled_C(self.problem, self.W, H, workers)
+        return np.add(C, self.C, out=C), power
+
+    def mapped(self, part: Map) -> Fill:
+        """The same with both arrays mapped."""
+        return Fill(self.problem, part(self.W), part(self.C))
 
 
 def w_statistics(problem: Problem, H: Array, workers: Workers) -> WStatistics:
@@ -169,7 +243,10 @@ def motif_grams(W: Array) -> tuple[Array, Array]:
 
 
 def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> float:
-    """‖X − X̂‖² from the residual itself, in time blocks, accumulated in float64."""
+    """‖X − X̂‖² from the residual itself, in time blocks, accumulated in float64.
+
+    Like ‖X‖² it counts observed entries only.
+    """
     N, L, K = W.shape
     oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K).T)
 
@@ -178,6 +255,8 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
         rows = padded_rows(H[segment.start : segment.stop], a, b, L)
         np.matmul(windows(rows, L, 1, workers), oldest_first, out=fit)
         np.subtract(problem.scaled_block(segment, a, b), fit, out=fit)
+        if segment.observed is not None:
+            np.multiply(fit, segment.observed[a:b], out=fit)
         # Row sums in the data's precision, their sum in float64: as good, and no copy.
         return float(np.einsum("tn,tn->t", fit, fit).sum(dtype=np.float64))
 
@@ -190,11 +269,15 @@ def free_squared_residual(
 ) -> float:
     """‖X − X̂‖² = ‖X‖² − ⟨C, H⟩ + ⟨∇, H⟩, without touching X; gradient (T, K) is A∗H − C.
 
-    It cancels when the fit is good; see ``free_loss_noise``.
+    What the penalties added is taken out again; missing entries must be those of this H. It
+    cancels when the fit is good; see ``free_loss_noise``.
     """
-    fitted = np.einsum("tk,tk->", statistics.C, H, dtype=np.float64)
+    C = statistics.C if statistics.C_data is None else statistics.C_data
+    fitted = np.einsum("tk,tk->", C, H, dtype=np.float64)
     slope = np.einsum("tk,tk->", gradient, H, dtype=np.float64)
-    return max(0.0, problem.squared_norm - float(fitted) + float(slope))
+    linear, quadratic = statistics.coupling(H)  # ⟨∇, H⟩ has the quadratic ones twice
+    free = problem.squared_norm - float(fitted) + float(slope)
+    return max(0.0, free + statistics.fill_power - linear - 2 * quadratic)
 
 
 def free_loss_noise(dtype: np.dtype) -> float:

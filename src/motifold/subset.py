@@ -42,5 +42,6 @@ def subset(problem: Problem) -> tuple[Problem, np.ndarray] | None:
     rows = np.concatenate([np.arange(s.start + a, s.start + b) for s, a, b in chosen])
     weight = part.T / T  # of the data against what weighs on the motifs
     penalties = problem.penalties
-    penalties = replace(penalties, l1_W=weight * penalties.l1_W, l2_W=weight * penalties.l2_W)
+    on_motifs = {name: weight * getattr(penalties, name) for name in ("l1_W", "l2_W", "ortho_W")}
+    penalties = replace(penalties, **on_motifs)
     return replace(part, penalties=penalties), rows

@@ -44,6 +44,24 @@ def windows(rows: Array, width: int, step: int, workers: Workers) -> Array:
     return out.reshape(n, width * K)
 
 
+def smoothed(F: Array, padding: Padding) -> Array:
+    """Q∗F (T, K), Q being 2L−1 ones: sums over the bins less than L away, within each segment.
+
+    Every window is the end of one stretch of 2L−1 rows and the beginning of the next: only
+    additions, so that zeros stay zero.
+    """
+    width = 2 * padding.L - 1
+    K = F.shape[1]
+    rows = np.zeros((-(-padding.n_rows // width) * width + width, K))
+    padding.padded(F, out=rows)
+    stretches = rows.reshape(-1, width, K)
+    before = np.cumsum(stretches, axis=1).reshape(-1, K)
+    after = np.cumsum(stretches[:, ::-1], axis=1)[:, ::-1]
+    after[:, 0] = 0  # a window that is a whole stretch is all in ``before``
+    sums = before[width - 1 :] + after.reshape(-1, K)[: len(rows) - width + 1]
+    return padding.unpad(sums, np.empty_like(F), offset=1 - padding.L)
+
+
 class Padding:
     """Rows of all segments with L−1 rows of zeros around each, so that no window needs a check.
 
@@ -59,6 +77,7 @@ class Padding:
     """
 
     def __init__(self, bounds: np.ndarray, L: int) -> None:
+        self.L = L
         shifts = (L - 1) * (1 + np.arange(len(bounds)))
         self.layout = np.column_stack([bounds, shifts])
         self.n_rows = int(bounds[-1, 2] + shifts[-1] + L - 1)

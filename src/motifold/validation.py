@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from motifold.problem import Array
+from motifold.problem import Array, Mask
 
 _ROWS_AT_A_TIME = 4096
 
@@ -20,6 +20,7 @@ def check_recording(
     *,
     name: str = "X",
     nonnegative: bool = True,
+    check_values: bool = True,
 ) -> list[Array]:
     """Turn what the user gave into a list of segments, (T_i, N) arrays of one float dtype.
 
@@ -45,11 +46,66 @@ def check_recording(
     else:
         array = _as_array(X, name)
         sizes = segment_lengths(array.shape[0], lengths, segments)
-        _check_values(array, name, nonnegative)
+        if check_values:
+            _check_values(array, name, nonnegative)
         return np.split(array, np.cumsum(sizes)[:-1]) if len(sizes) > 1 else [array]
-    for array, label in zip(arrays, names, strict=True):
+    for array, label in zip(arrays, names if check_values else [], strict=check_values):
         _check_values(array, label, nonnegative)
     return arrays
+
+
+def check_masked_recording(
+    X: Any, lengths: Any = None, segments: Any = None, mask: Any = None
+) -> tuple[list[Array], list[Mask] | None]:
+    """The segments and what is observed of each, None if everything is.
+
+    Entries that are not observed may hold anything; they are zero in what is returned, which is a
+    copy only where they were not.
+    """
+    if mask is None:
+        return check_recording(X, lengths, segments), None
+    arrays = check_recording(X, lengths, segments, check_values=False)
+    masks = _check_mask(mask, arrays)
+    if all(observed.all() for observed in masks):
+        return check_recording(X, lengths, segments), None
+    if not any(observed.any() for observed in masks):
+        raise ValueError("mask hides every entry of X: it is True where X is observed.")
+    stacked = not is_list_of_segments(X)
+    zeroed, start = [], 0
+    for i, (array, observed) in enumerate(zip(arrays, masks, strict=True)):
+        name, first = ("X", start) if stacked else (f"X[{i}]", 0)
+        _check_values(array, name, True, observed, first)
+        if array[~observed].any():  # NaN counts
+            array = np.where(observed, array, array.dtype.type(0))
+        zeroed.append(array)
+        start += len(array)
+    return zeroed, masks
+
+
+def _check_mask(mask: Any, arrays: list[Array]) -> list[Mask]:
+    """The mask, cut like the recording."""
+    if is_list_of_segments(mask):
+        parts = [np.asarray(part) for part in mask]
+    else:
+        stops = np.cumsum([len(array) for array in arrays])
+        whole = np.asarray(mask)
+        shape = (int(stops[-1]), arrays[0].shape[1])
+        if whole.shape != shape:
+            raise ValueError(f"mask must have the shape of X, {shape}, not {whole.shape}.")
+        parts = np.split(whole, stops[:-1])
+    shapes, expected = [part.shape for part in parts], [array.shape for array in arrays]
+    if shapes != expected:
+        raise ValueError(
+            f"mask must be cut like the recording: its segments have shapes {shapes}, those of X "
+            f"{expected}."
+        )
+    for part in parts:
+        if part.dtype != np.bool_:
+            raise TypeError(
+                f"mask must be boolean, True where X is observed; it holds {part.dtype}. Convert "
+                "it, e.g. with astype(bool)."
+            )
+    return parts
 
 
 def is_list_of_segments(X: Any) -> bool:
@@ -116,6 +172,35 @@ def check_factor(factor: Any, shape: tuple[int, ...], name: str, axes: str) -> A
     return array
 
 
+def check_fixed(fixed: Any, K: int, given: bool) -> Mask | None:
+    """``fixed_components`` as a boolean per motif, None if it names none."""
+    values = np.asarray(fixed)
+    if values.size and not given:
+        raise ValueError(
+            "fixed_components needs the motifs that are to be held fixed: give fit components_init."
+        )
+    chosen = np.zeros(K, dtype=bool)
+    if values.dtype == np.bool_:
+        if values.shape != (K,):
+            raise ValueError(
+                "fixed_components of booleans needs one per motif: n_components = "
+                f"{K}, not {values.shape}."
+            )
+        chosen |= values
+    elif values.ndim == 1 and (values.dtype.kind in "iu" or not values.size):
+        outside = values[(values < -K) | (values >= K)]
+        if outside.size:
+            raise ValueError(
+                f"fixed_components has index {outside[0]}; there are {K} motifs, 0 to {K - 1}."
+            )
+        chosen[values.astype(np.int64)] = True
+    else:
+        raise TypeError(
+            f"fixed_components must be a list of indices or of booleans, not {fixed!r}."
+        )
+    return chosen if chosen.any() else None
+
+
 def _as_array(X: Any, name: str) -> Array:
     """A 2-D float32 or float64 array, the memory of X itself where possible."""
     dtype = getattr(X, "dtype", None)
@@ -166,10 +251,17 @@ def _first_non_number(X: Any) -> tuple[int, int, Any] | None:
     return None
 
 
-def _check_values(X: Array, name: str, nonnegative: bool) -> None:
-    """Raise at the first NaN, infinity or negative entry; X is read in blocks of rows."""
+def _check_values(
+    X: Array, name: str, nonnegative: bool, observed: Mask | None = None, first: int = 0
+) -> None:
+    """Raise at the first NaN, infinity or negative entry; X is read in blocks of rows.
+
+    What is not observed may be anything. Rows are counted from ``first``.
+    """
     for start in range(0, X.shape[0], _ROWS_AT_A_TIME):
         block = X[start : start + _ROWS_AT_A_TIME]
+        if observed is not None:
+            block = np.where(observed[start : start + _ROWS_AT_A_TIME], block, 0)
         low, high = block.min(), block.max()
         if np.isfinite(low) and np.isfinite(high) and (low >= 0 or not nonnegative):
             continue
@@ -178,7 +270,7 @@ def _check_values(X: Array, name: str, nonnegative: bool) -> None:
             bad |= block < 0
         row, column = (int(i) for i in np.argwhere(bad)[0])
         value = block[row, column]
-        place = f"row {start + row}, column {column}"
+        place = f"row {first + start + row}, column {column}"
         if np.isnan(value):
             raise ValueError(
                 f"Input {name} contains NaN, first at {place}. Missing entries are to be declared "

@@ -307,15 +307,3 @@ def test_an_unfitted_model_says_so(X):
     ):
         with pytest.raises(NotFittedError):
             call(CNMF(2, 4))
-
-
-def test_mask_and_later_parameters_are_refused_clearly(X):
-    with pytest.raises(NotImplementedError, match="mask"):
-        CNMF(2, 4).fit(X, mask=X > 0)
-    model = fitted(X)
-    for method in (model.transform, model.score):
-        with pytest.raises(NotImplementedError, match="mask"):
-            method(X, mask=X > 0)
-    for name in ("x_ortho", "ortho_H", "ortho_W", "center", "fixed_components"):
-        with pytest.raises(TypeError, match=name):
-            CNMF(2, 4, **{name: 1})

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import reference
-from cases import PENALTIES, Case, cases, make_case
+from cases import PENALTIES, Case, cases, full_cases, make_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
@@ -57,6 +57,22 @@ def test_accelerated_fits_never_rise(solver, dtype, case: Case):
         case.X, state.W.astype(float), state.H.astype(float), case.lengths, **case.penalties
     )
     np.testing.assert_allclose(state.objective, expected, rtol=1e-3, atol=slack.max())
+
+
+@pytest.mark.parametrize("acceleration", [None, AUTO], ids=["published", "auto"])
+@pytest.mark.parametrize("solver", ["hals", "anls", "mu"])
+@settings(max_examples=40)
+@given(case=full_cases())
+def test_fits_never_rise_whatever_is_asked(solver, acceleration, case: Case):
+    """Missing entries, fixed motifs, all penalties: the objective is the oracle's."""
+    state = run(case, solver, acceleration=acceleration, max_iter=25, tol=1e-6)
+    objective = state.history.objective
+    slack = 1e-6 * objective[:-1] + 1e-13 * (1 + np.sum(case.X**2))
+    assert np.all(np.diff(objective) <= slack)
+    expected = case.objective(state.W, state.H)
+    np.testing.assert_allclose(state.objective, expected, rtol=1e-6, atol=slack.max())
+    if case.fixed is not None:
+        np.testing.assert_array_equal(state.W[:, :, case.fixed], case.W[:, :, case.fixed])
 
 
 @pytest.mark.parametrize("solver", ["hals", "anls", "mu"])

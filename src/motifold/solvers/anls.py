@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.linalg.lapack import dposv
+from scipy.linalg.lapack import dposv, dpotrf
 
 from motifold.kernels.hals import sweep_columns
 from motifold.kernels.pivoting import pass_H
 from motifold.problem import Array, Penalties
 from motifold.solvers.base import Inner, SolverOptions
+from motifold.solvers.hals import HALS
 from motifold.statistics import HStatistics, WStatistics
 
 # Dual variables of the scaled problem (unit diagonal) count as negative below minus this.
@@ -19,6 +20,8 @@ _TOLERANCE = 1e-12
 _RIDGE = 1e-10
 _MAX_EXCHANGES = 100
 _MAX_EXACT_PASSES = 1000
+# Sweeps of HALS where a penalty has made the Gram indefinite.
+_SWEEPS_INSTEAD = 4
 
 
 class ANLS(SolverOptions):
@@ -49,6 +52,10 @@ class ANLS(SolverOptions):
         G = statistics.B.astype(np.float64)
         np.fill_diagonal(G, np.diagonal(G) + np.tile(penalties.l2_W, L))
         Q = statistics.P.astype(np.float64) - np.tile(penalties.l1_W, L)
+        if penalties.ortho_W and not _is_definite(G):
+            sweeps = Inner(max(_SWEEPS_INSTEAD, inner.max_sweeps), inner.shrink)
+            HALS().update_W(W, statistics, penalties, sweeps)
+            return
         new = nonnegative_rows(G, Q, old.astype(np.float64))
         rose = _quadratic(G, Q, new) > _quadratic(G, Q, old.astype(np.float64))
         if np.any(rose):
@@ -147,6 +154,14 @@ def _solve_grouped(G: Array, Q: Array, passive: np.ndarray, Z: Array, rows: np.n
             _, solution, failed = dposv(block + _RIDGE * np.eye(index.size), right)
         if not failed:
             Z[np.ix_(members, index)] = solution.T
+
+
+def _is_definite(G: Array) -> bool:
+    """Whether G has a Cholesky factorisation, rounding allowed for."""
+    unit = 1 / np.sqrt(np.maximum(np.diagonal(G), np.finfo(np.float64).tiny))
+    scaled = G * unit[:, None] * unit
+    np.fill_diagonal(scaled, 1 + _RIDGE)
+    return bool(dpotrf(scaled)[1] == 0)
 
 
 def _quadratic(G: Array, Q: Array, X: Array) -> Array:

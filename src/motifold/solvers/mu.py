@@ -29,27 +29,32 @@ class MU(SolverOptions):
     def update_W(
         self, W: Array, statistics: WStatistics, penalties: Penalties, inner: Inner
     ) -> None:
-        """W ← W ∘ P / (W̃B + l1 + l2·W)."""
+        """W ← W ∘ P / (W̃B + slope + l1 + l2·W)."""
         N, L, K = W.shape
-        P = statistics.P.reshape(W.shape)
+        P = statistics.P if statistics.P_data is None else statistics.P_data
+        P = P.reshape(W.shape)
 
         def denominator() -> Array:
-            return (W.reshape(N, L * K) @ statistics.B).reshape(W.shape)
+            product = W.reshape(N, L * K) @ statistics.B
+            if statistics.slope is not None:
+                product += statistics.slope
+            return product.reshape(W.shape)
 
         _scale_entries(W, P, denominator, penalties.l1_W, penalties.l2_W, inner)
 
     def update_H(
         self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
     ) -> None:
-        """H ← H ∘ C / (A∗H + l1 + l2·H)."""
-        _scale_entries(
-            H,
-            statistics.C,
-            lambda: statistics.correlate(H),
-            penalties.l1_H,
-            penalties.l2_H,
-            inner,
-        )
+        """H ← H ∘ C / (A∗H + slope + l1 + l2·H)."""
+        C = statistics.C if statistics.C_data is None else statistics.C_data
+
+        def denominator() -> Array:
+            product = statistics.correlate(H)
+            if statistics.slope is not None:
+                product += statistics.slope
+            return product
+
+        _scale_entries(H, C, denominator, penalties.l1_H, penalties.l2_H, inner)
 
 
 def _scale_entries(F, numerator, denominator, l1, l2, inner) -> None:  # type: ignore[no-untyped-def]
