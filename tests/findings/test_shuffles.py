@@ -14,12 +14,12 @@ from motifold.findings.shuffles import _null_skewness
 
 
 def naive_overlap(segments: list[np.ndarray], motif: np.ndarray) -> np.ndarray:
-    """(T,): the sum over lags and features, one bin at a time."""
+    """(T,): the sum over lags and features, one bin at a time, in a circle."""
     found = []
     for X in segments:
         for t in range(len(X)):
-            n = min(len(motif), len(X) - t)
-            found.append(float((motif[:n] * X[t : t + n]).sum()))
+            rows = (t + np.arange(len(motif))) % len(X)
+            found.append(float((motif * X[rows]).sum()))
     return np.array(found)
 
 

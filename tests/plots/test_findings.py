@@ -72,7 +72,7 @@ def test_crossover_and_lengths_are_marked():
     sweep = sweep_of()
     axes = plot_crossover(sweep)
     assert sweep.crossover.suggested in (0.1, 1.0, 10.0)
-    assert marked(axes) == [f"suggested: {sweep.crossover.suggested:g}"]
+    assert marked(axes) == [f"suggested: {sweep.crossover.suggested:.3g}"]
     assert axes.get_xscale() == "log"
     figure = plot_motif_lengths(sweep)
     assert [axes.get_label() for axes in figure.axes] == ["length", "onset"]

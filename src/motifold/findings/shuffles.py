@@ -79,7 +79,8 @@ def significance(
     """Test each motif on held-out data: does its order of features matter?
 
     A motif that recurs overlaps with the data strongly at a few times and little at others: the
-    overlap (W⋆X)_k is skewed over time. The null hypothesis is that the features' lags do not
+    overlap (W⋆X)_k is skewed over time (a segment is taken as a circle, so that all bins count).
+    The null hypothesis is that the features' lags do not
     matter: copies of the motif in which each feature's profile is shifted circularly by its own
     random lag are as skewed. This is seqNMF's test. It is exact if X was not used to find the
     motifs: give data that the fit has not seen.
@@ -126,7 +127,7 @@ def significance(
             f"{alpha / n_tested:.2g}: raise n_null to at least {int(np.ceil(n_tested / alpha))}."
         )
     rng = np.random.default_rng(random_state)
-    C = overlap(arrays, motifs)
+    C = np.concatenate([_circular_overlap(array, motifs) for array in arrays])
     statistic = _skewness(_centred_sums(C.T, C.mean(axis=0)[:, None]), len(C))
     null = np.full((len(motifs), n_null), np.nan)
     for k in np.flatnonzero(tested):
@@ -137,6 +138,12 @@ def significance(
     return Significance(
         statistic, p_value, tested, bonferroni, _holm(p_value, tested, alpha), null, alpha
     )
+
+
+def _circular_overlap(X: Array, motifs: Floats) -> Floats:
+    """W⋆X (T, K) of one segment whose end is followed by its start."""
+    L, T = motifs.shape[1], len(X)
+    return overlap([X[np.arange(T + L - 1) % T]], motifs)[:T]
 
 
 def is_testable(motifs: Floats) -> npt.NDArray[np.bool_]:
@@ -186,9 +193,8 @@ def _null_skewness(
 def _shifted_overlaps(X: Array, a: int, b: int, motif: Floats) -> Floats:
     """Overlap of each feature's profile at each circular shift, bins a to b of X: (N·L, b − a)."""
     L, N = motif.shape
-    padded = np.zeros((b - a + L - 1, N))
-    rows = X[a : b + L - 1]
-    padded[: len(rows)] = rows
+    # In a circle: were motifs cut off by the end, copies would lose other bins than the motif.
+    padded = X[np.arange(a, b + L - 1) % len(X)].astype(np.float64)
     windows = np.lib.stride_tricks.sliding_window_view(padded, L, axis=0)  # (b − a, N, L)
     lags = np.arange(L)
     turned = motif.T[:, (lags - lags[:, None]) % L]  # (N, shift, lag): later by the shift

@@ -183,7 +183,7 @@ def _mark(axes: Axes, value: Any) -> None:
     place = axes.transAxes.inverted().transform(axes.transData.transform((value, 0)))[0]
     left = place > 0.6  # no room to the right
     axes.annotate(
-        f"suggested: {value:g}",
+        f"suggested: {value:.3g}",
         (value, 0.98),
         (-6 if left else 6, 0),
         xycoords=("data", "axes fraction"),
