@@ -13,6 +13,17 @@ from motifold.matching import match_motifs
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
+DATA = Path(__file__).parents[3] / "shared" / "data"
+
+
+@pytest.fixture
+def recordings(monkeypatch):
+    """The folder with the recordings, where there is one."""
+    if not DATA.is_dir():
+        pytest.skip(f"the recordings are absent: put them in {DATA}, see its README")
+    monkeypatch.setenv("MOTIFOLD_DATA", str(DATA))
+
+
 @pytest.fixture
 def pyplot(monkeypatch):
     import matplotlib
@@ -37,3 +48,19 @@ def test_figure1(pyplot):
     match = match_motifs(names["motifs"], names["cnmf"].components_)
     assert match.similarity.min() > 0.99
     assert len(pyplot.get_fignums()) == 3
+
+
+@pytest.mark.slow
+def test_songbird_neural(pyplot, recordings):
+    names = runpy.run_path(str(EXAMPLES / "plot_songbird_neural.py"))
+    assert names["n_components"] == 3
+    assert names["result"].significant.all()
+    assert names["sharpness_p"].min() < 0.05
+    assert len(pyplot.get_fignums()) == 5
+
+
+@pytest.mark.slow
+def test_speech_sounds(pyplot, recordings):
+    names = runpy.run_path(str(EXAMPLES / "plot_speech_sounds.py"))
+    assert min(names["counts"]) >= 5  # every sound recurs
+    assert names["result"].significant.sum() >= 1

@@ -3,6 +3,7 @@
 from motifold.findings.agreement import dissimilarity
 from motifold.findings.consensus import Consensus, find_consensus
 from motifold.findings.events import EventAverage, event_triggered_average, find_events
+from motifold.findings.power import explained_power
 from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
 from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions
@@ -21,6 +22,7 @@ __all__ = [
     "Table",
     "dissimilarity",
     "event_triggered_average",
+    "explained_power",
     "find_consensus",
     "find_events",
     "mark_junctions",

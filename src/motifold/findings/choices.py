@@ -19,7 +19,7 @@ _LEAST_SHARE = 0.05
 
 
 @dataclass(frozen=True)
-class TestCurve:
+class HoldoutCurve:
     """Test errors over the number of motifs, with the same held-out blocks for each.
 
     Attributes
@@ -29,8 +29,6 @@ class TestCurve:
     mean : (n,), over the blocks
     excess, excess_error : (n,), mean and standard error of the difference to the lowest
     """
-
-    __test__ = False  # for pytest: the name does not make it a test
 
     n_components: npt.NDArray[np.intp]
     errors: Floats
@@ -58,7 +56,7 @@ class TestCurve:
         return int(self.n_components[self.excess <= slack][0])
 
 
-def find_test_curve(table: Table) -> TestCurve | None:
+def find_holdout_curve(table: Table) -> HoldoutCurve | None:
     """Test errors by K and block; None where they were not measured."""
     K, blocks = (np.unique(table[name]).astype(np.intp) for name in ("n_components", "block"))
     errors = np.full((len(K), len(blocks)), np.nan)
@@ -69,7 +67,7 @@ def find_test_curve(table: Table) -> TestCurve | None:
             # Above 1 it is worse than to predict nothing; how much worse is chance.
             best[place], errors[place] = record["train_loss"], min(record["test_error"], 1.0)
     measured = ~np.isnan(errors).any(axis=0)
-    return TestCurve(K, errors[:, measured]) if measured.any() else None
+    return HoldoutCurve(K, errors[:, measured]) if measured.any() else None
 
 
 def mean_by(table: Table, parameter: str, measure: str) -> tuple[Floats, Floats]:
@@ -82,10 +80,10 @@ def mean_by(table: Table, parameter: str, measure: str) -> tuple[Floats, Floats]
 def suggest_n_components(table: Table) -> int | None:
     """The number of motifs that a table of runs suggests; None where it cannot tell.
 
-    By the test errors (``TestCurve.suggested``) or, without, the K above 1 with the lowest mean
+    By the test errors (``HoldoutCurve.suggested``) or, without, the K above 1 with the lowest mean
     DISSX, on which the seeds agree best.
     """
-    errors = find_test_curve(table)
+    errors = find_holdout_curve(table)
     if errors is not None:
         return errors.suggested
     values, dissx = mean_by(table, "n_components", "dissx")

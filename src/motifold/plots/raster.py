@@ -100,9 +100,15 @@ def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
     for k in np.unique(motifs[motifs >= 0]):
         centre = np.flatnonzero(motifs == k).mean()
         strip.annotate(
-            str(k + 1), (0, centre), (-4, 0), xycoords=("axes fraction", "data"),
-            textcoords="offset points", ha="right", va="center", color=colour(int(k)),
-        )  # fmt: skip
+            str(k + 1),
+            (0, centre),
+            (-4, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha="right",
+            va="center",
+            color=colour(int(k)),
+        )
     strip.set_ylim(features.limits)
     strip.set_ylabel("feature, by motif and lag of peak", labelpad=14)
     strip.set_xticks([])

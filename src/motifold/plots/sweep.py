@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from motifold.findings.choices import find_test_curve, mean_by
+from motifold.findings.choices import find_holdout_curve, mean_by
 from motifold.findings.sweeping import Sweep
 from motifold.plots.style import PALETTE, prepared_figure
 
@@ -53,15 +53,16 @@ def plot_n_components(sweep: Sweep, *, figure: Figure | SubFigure | None = None)
         "n_significant": "significant motifs",
     }
     measured = [
-        name for name in panels
+        name
+        for name in panels
         if not np.isnan(table[name].astype(float)).all()
         and not (name == "n_significant" and not table["n_tested"].any())
-    ]  # fmt: skip
+    ]
     figure = prepared_figure(figure, (1.0 + 3.2 * len(measured), 3.4))
     for i, name in enumerate(measured):
         axes = figure.add_subplot(1, len(measured), i + 1, label=name)
         values, means = mean_by(table, "n_components", name)
-        curve = find_test_curve(table)
+        curve = find_holdout_curve(table)
         if name == "test_error" and curve is not None:
             values, means = curve.n_components.astype(float), curve.mean
         _draw_runs(axes, table["n_components"], table[name].astype(float))
@@ -96,6 +97,7 @@ def plot_crossover(sweep: Sweep, *, ax: Axes | None = None) -> Axes:
     crossover = sweep.crossover
     if ax is None:
         ax = prepared_figure(None, (5.2, 3.6)).add_subplot()
+    ax.set_xscale("log")
     ax.plot(
         crossover.weights, crossover.reconstruction, "o-", color=PALETTE[0], label="reconstruction"
     )
@@ -104,10 +106,12 @@ def plot_crossover(sweep: Sweep, *, ax: Axes | None = None) -> Axes:
     if crossover.crossing is not None:
         ax.axvline(crossover.crossing, color="black", linestyle=":", linewidth=1)
         ax.annotate(
-            f"crossover {crossover.crossing:.2g}", (crossover.crossing, 1.02),
-            xycoords=("data", "axes fraction"), ha="center", fontsize="small",
-        )  # fmt: skip
-    ax.set_xscale("log")
+            f"crossover {crossover.crossing:.2g}",
+            (crossover.crossing, 1.02),
+            xycoords=("data", "axes fraction"),
+            ha="center",
+            fontsize="small",
+        )
     ax.set_xlabel("x_ortho, λ")
     ax.set_ylabel("cost (scaled to 0 … 1)")
     ax.spines[["top", "right"]].set_visible(False)
@@ -142,9 +146,13 @@ def plot_motif_lengths(sweep: Sweep, *, figure: Figure | SubFigure | None = None
         axes = figure.add_subplot(1, 2, i + 1, label=name)
         sizes = 4 + 60 * motifs["share"].astype(float)
         axes.scatter(
-            _jittered(motifs["n_lags"]), motifs[name], s=sizes, color=PALETTE[0], alpha=0.35,
+            _jittered(motifs["n_lags"]),
+            motifs[name],
+            s=sizes,
+            color=PALETTE[0],
+            alpha=0.35,
             linewidth=0,
-        )  # fmt: skip
+        )
         axes.plot(lags, lags, color="0.6", linestyle=":", zorder=0)
         _mark(axes, sweep.suggested.get("n_lags"))
         axes.set_xticks(lags)
@@ -172,7 +180,16 @@ def _mark(axes: Axes, value: Any) -> None:
     if value is None:
         return
     axes.axvline(value, **_CHOICE)
+    place = axes.transAxes.inverted().transform(axes.transData.transform((value, 0)))[0]
+    left = place > 0.6  # no room to the right
     axes.annotate(
-        f"suggested: {value:g}", (value, 0.98), (6, 0), xycoords=("data", "axes fraction"),
-        textcoords="offset points", va="top", color=PALETTE[2], fontsize="small",
-    )  # fmt: skip
+        f"suggested: {value:g}",
+        (value, 0.98),
+        (-6 if left else 6, 0),
+        xycoords=("data", "axes fraction"),
+        textcoords="offset points",
+        va="top",
+        ha="right" if left else "left",
+        color=PALETTE[2],
+        fontsize="small",
+    )

@@ -1,0 +1,140 @@
+"""Pictures of findings: what is marked, how many panels, what is left out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from motifold.findings import FeatureOrder, Significance, Sweep, Table, event_triggered_average
+from motifold.plots import (
+    plot_crossover,
+    plot_event_average,
+    plot_events,
+    plot_motif_lengths,
+    plot_n_components,
+    plot_raster,
+    plot_significance,
+)
+
+
+def table_of(test_error: bool = True) -> Table:
+    """Runs whose test error is lowest, and on which seeds agree best, at three motifs."""
+    errors = {1: 0.9, 2: 0.6, 3: 0.3, 4: 0.3, 5: 0.31}
+    agreement = {1: 0.0, 2: 0.2, 3: 0.05, 4: 0.2, 5: 0.3}
+    return Table(
+        [
+            {
+                "n_components": K,
+                "n_lags": L,
+                "x_ortho": weight,
+                "block": seed,
+                "loss": 0.2 + 0.1 * weight,
+                "x_ortho_cost": 1 / (weight + 0.01),
+                "train_loss": 0.1,
+                "test_error": errors[K] if test_error else np.nan,
+                "dissx": agreement[K],
+                "n_tested": K,
+                "n_significant": min(K, 3),
+            }
+            for K in errors
+            for seed in range(2)
+            for L in (10, 20)
+            for weight in (0.0, 0.1, 1.0, 10.0)
+        ]
+    )
+
+
+def sweep_of(test_error: bool = True) -> Sweep:
+    motifs = [
+        {"n_lags": L, "seed": 0, "motif": 0, "onset": 1, "length": 8, "share": 1.0}
+        for L in (10, 20)
+    ]
+    return Sweep(table_of(test_error), Table(motifs))
+
+
+def marked(axes) -> list[str]:
+    return [text.get_text() for text in axes.texts if text.get_text().startswith("suggested")]
+
+
+def test_the_suggested_number_of_motifs_is_marked_in_every_panel():
+    figure = plot_n_components(sweep_of())
+    assert [axes.get_label() for axes in figure.axes] == ["test_error", "dissx", "n_significant"]
+    assert all(marked(axes) == ["suggested: 3"] for axes in figure.axes)
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [0.9, 0.6, 0.3, 0.3, 0.31])
+
+
+def test_what_was_not_measured_is_left_out():
+    figure = plot_n_components(sweep_of(test_error=False))
+    assert [axes.get_label() for axes in figure.axes] == ["dissx", "n_significant"]
+
+
+def test_crossover_and_lengths_are_marked():
+    sweep = sweep_of()
+    axes = plot_crossover(sweep)
+    assert sweep.crossover.suggested in (0.1, 1.0, 10.0)
+    assert marked(axes) == [f"suggested: {sweep.crossover.suggested:g}"]
+    assert axes.get_xscale() == "log"
+    figure = plot_motif_lengths(sweep)
+    assert [axes.get_label() for axes in figure.axes] == ["length", "onset"]
+    assert marked(figure.axes[0]) == ["suggested: 10"]
+
+
+def test_significant_others_and_untested_look_different():
+    null = np.random.default_rng(0).normal(size=(3, 100))
+    null[2] = np.nan
+    yes, no = np.array([True, False, False]), np.array([True, True, False])
+    result = Significance(
+        statistic=np.array([4.0, 0.5, 1.0]),
+        p_value=np.array([0.01, 0.3, np.nan]),
+        tested=no,
+        bonferroni=yes,
+        holm=yes,
+        null=null,
+        alpha=0.05,
+    )
+    axes = plot_significance(result)
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["significant", "not significant", "not tested"]
+    assert [text.get_text() for text in axes.texts] == ["p = 0.01", "p = 0.3"]
+
+
+@pytest.fixture
+def events() -> Table:
+    rows = [(0, 1.0, 1.0), (2, 1.5, 2.0), (0, 3.0, 0.5)]
+    return Table(
+        [
+            {"motif": m, "segment": 0, "time": t, "bin": int(10 * t), "strength": s}
+            for m, t, s in rows
+        ]
+    )
+
+
+def test_events_by_motif(events):
+    axes = plot_events(events)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["motif 1", "motif 3"]
+    segments = axes.collections[0].get_segments()
+    assert [segment[0, 0] for segment in segments] == [1.0, 3.0]
+    heights = [np.ptp(segment[:, 1]) for segment in segments]
+    assert heights[1] == pytest.approx(heights[0] / 2)
+
+
+def test_averages_as_lines_or_images(events):
+    few = event_triggered_average(np.random.default_rng(0).random((100, 2)), events, (-1, 1), 20)
+    figure = plot_event_average(few)
+    assert [axes.get_label() for axes in figure.axes] == ["motif 1", "motif 3"]
+    assert not figure.axes[0].images
+    many = event_triggered_average(np.random.default_rng(0).random((100, 9)), events, (-1, 1), 20)
+    image = plot_event_average(many).axes[0].images[0]
+    np.testing.assert_array_equal(image.get_array(), many.mean[0].T)
+
+
+def test_raster_is_sorted(events):
+    X = np.random.default_rng(0).random((50, 4))
+    order = FeatureOrder(np.array([2, 0, 3, 1]), np.array([0, -1, 0, 2]), np.array([3, -1, 1, 0]))
+    figure = plot_raster(X, order, events=events, rate=10)
+    data = next(axes for axes in figure.axes if axes.get_label() == "data")
+    np.testing.assert_array_equal(data.images[0].get_array(), X[:, [2, 0, 3, 1]].T)
+    above = next(axes for axes in figure.axes if axes.get_label() == "events")
+    np.testing.assert_allclose(above.collections[0].get_offsets()[:, 0], [1.0, 1.5, 3.0])
+    with pytest.raises(ValueError, match="4 features"):
+        plot_raster(X[:, :3], order)
