@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -52,7 +52,7 @@ def command(
     n_components: str,
     n_lags: str,
     seeds: int,
-    test: str,
+    test: Literal["entries", "blocks", "none"],
     n_null: int,
     n_jobs: int | None,
     output: Path,
