@@ -45,10 +45,10 @@ def test_refractory_gap_keeps_the_stronger(model):
 
 
 def test_threshold_is_a_share_of_the_typical_strength(model):
-    # Σh²/Σh = (1 + 1 + 0.04) / 2.2: a fifth of it is 0.185; half of it is 0.46.
-    model.activations_[[2, 12, 22], 0] = [1.0, 1.0, 0.2]
+    # Σh²/Σh = (1 + 1 + 0.1225) / 2.35 = 0.903: 0.3 of it is 0.27, 0.4 of it is 0.36.
+    model.activations_[[2, 12, 22], 0] = [1.0, 1.0, 0.35]
     assert find_events(model)["bin"].tolist() == [2, 12, 22]
-    assert find_events(model, threshold=0.22)["bin"].tolist() == [2, 12]
+    assert find_events(model, threshold=0.4)["bin"].tolist() == [2, 12]
     # A motif cut off by the end may be huge: it does not raise the bar for the others.
     model.activations_[38, 0] = 1000.0
     assert find_events(model)["bin"].tolist() == [2, 12, 22, 38]

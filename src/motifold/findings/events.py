@@ -27,7 +27,7 @@ def find_events(
     lengths: Any = None,
     segments: Any = None,
     rate: float = 1.0,
-    threshold: float = 0.2,
+    threshold: float = 0.3,
     refractory: float | None = None,
 ) -> Table:
     """List when each motif occurs: the peaks of its activations.
@@ -49,7 +49,7 @@ def find_events(
         Of ``activations``, as in ``CNMF.fit``.
     rate : float, default=1
         Time bins per second; with 1, seconds are bins.
-    threshold : float, default=0.2
+    threshold : float, default=0.3
         Least strength, in units of the typical one.
     refractory : float or None, default=None
         Least distance of two events of a motif, in seconds; None means half the motif's length.
