@@ -27,7 +27,7 @@ from motifold.cli._shared import (
 @click.option(
     "--threshold",
     type=click.FloatRange(0),
-    default=0.2,
+    default=0.3,
     show_default=True,
     help="Least strength, in units of the motif's typical one.",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import click
 
@@ -52,7 +52,7 @@ def command(
     n_components: str,
     n_lags: str,
     seeds: int,
-    test: str,
+    test: Literal["entries", "blocks", "none"],
     n_null: int,
     n_jobs: int | None,
     output: Path,
@@ -83,7 +83,7 @@ def command(
                 n_components=_whole_numbers(n_components),
                 n_lags=[recording.bins(text) for text in n_lags.split(",")],
                 n_seeds=seeds,
-                test=None if test == "none" else cast(Literal["entries", "blocks"], test),
+                test=None if test == "none" else test,
                 n_null=n_null,
                 n_jobs=n_jobs,
                 path=store,

@@ -40,19 +40,15 @@ def _resource(name: str) -> str:
 
 
 def _body(facts: Facts, title: str) -> Markup:
-    players = sounds.players(facts)
-    heard = None
-    if players is not None:
-        heard = tag(
-            "p",
-            "Listen: the part of the recording that a motif explains, around its strongest event, "
-            "turned into sound with the phase of the recording; beside it the recording there. "
-            "All clips are equally loud.",
-        )
     return join(
         tag("header", tag("h1", title), _summary(facts)),
         _warnings(facts),
-        _section("Motifs", pictures.motifs(facts), heard, tables.motif_table(facts, players)),
+        _section(
+            "Motifs",
+            pictures.motifs(facts),
+            tables.motif_table(facts),
+            tables.listening(sounds.players(facts)),
+        ),
         _section(
             "Data and activations",
             tables.data_table(facts),

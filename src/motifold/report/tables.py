@@ -18,24 +18,34 @@ _STRENGTH = {"id": "least", "type": "number", "min": 0, "step": "any"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 
 
-def motif_table(facts: Facts, players: list[Markup] | None) -> Markup:
+def motif_table(facts: Facts) -> Markup:
     """One row for each motif."""
     seconds = facts.recording.seconds
     per_minute = seconds is not None
     head = ["motif", "share of power", "events"]
     head += ["events per minute"] if per_minute else []
     head += ["p-value", "significant"]
-    head += ["listen (its strongest event)"] if players is not None else []
     rows = []
     for k, share in enumerate(facts.shares):
         row: list[Any] = [_swatch(k), f"{100 * share:.1f}%", str(facts.counts[k])]
         if seconds is not None:
             row.append(f"{60 * facts.counts[k] / seconds:.3g}")
         row += _verdict(facts, k)
-        if players is not None:
-            row.append(players[k])
         rows.append(row)
     return _table(head, rows, None)
+
+
+def listening(players: list[Markup] | None) -> Markup | None:
+    """The players of each motif, where the recording is a sound."""
+    if players is None:
+        return None
+    rows = [tag("li", _swatch(k), pair) for k, pair in enumerate(players)]
+    sentence = (
+        "Listen: the part of the recording that a motif explains, around its strongest event, "
+        "turned into sound with the phase of the recording; beside it the recording there. All "
+        "clips are equally loud."
+    )
+    return join(tag("p", sentence), tag("ul", rows, class_="listen"))
 
 
 def _swatch(k: int) -> Markup:
