@@ -117,8 +117,8 @@ print("sharper than at random times, p =", sharpness_p.round(3))
 # Conclusion
 # ----------
 # Three sequences of HVC neurons recur in these 22 seconds. Each recurs in data that was not used
-# to find it, more sharply than if its neurons kept no order. Two of them go with a syllable each:
-# a broad-band one and one with a frequency sweep. The third goes with a train of short
-# introductory notes and is spread over many neurons. The song was not used to find any of it.
+# to find it, more sharply than if its neurons kept no order. The song was not used to find any of
+# it; the p-values above say for which of the sequences the song around their events is sharper
+# than around random times.
 
 plt.show()
