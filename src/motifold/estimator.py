@@ -90,12 +90,14 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         The fit has converged when the KKT residual (``kkt_residual_``) is below. 0 switches off
         both this test and the one for stalling.
     acceleration : {"auto"} or None, default="auto"
-        "auto": several sweeps per pass over the data, extrapolation between iterations, and a
-        final exact solve for the activations. None: the algorithm exactly as published.
+        "auto": a start on a part of a long recording, several sweeps per pass over the data,
+        extrapolation between iterations, empty motifs put where the data is explained worst, and
+        a final exact solve for the activations. None: the algorithm exactly as published.
     normalize : bool, default=True
         Give every motif unit Frobenius norm and sort components by the power they explain.
     n_init : int, default=1
-        Number of random starts; the one with the lowest objective is kept.
+        Number of random starts; the one with the lowest objective is kept. With acceleration,
+        one that will hardly reach the best so far is given up early.
     random_state : int, RandomState or None, default=None
         Seed of the starts; an int makes fits repeatable.
     warm_start : bool, default=False
