@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold import CNMF
-from motifold.fit import Acceleration, Loop, Rules, search
+from motifold.descent import Acceleration, Rules
+from motifold.fit import Loop, search
 from motifold.parallel import Workers
 from motifold.solvers import HALS, find_solver
 from motifold.state import LoopState, SearchState
