@@ -10,9 +10,11 @@ import click
 from motifold.cli._shared import (
     EXIT_CODES,
     FILE,
+    csv_text,
     friendly,
-    json_option,
     load_model,
+    model_argument,
+    output_option,
     print_json,
     reading_options,
     recording_of,
@@ -21,9 +23,9 @@ from motifold.cli._shared import (
 
 
 @click.command("events", epilog=EXIT_CODES)
-@click.argument("model", type=FILE)
+@model_argument
 @click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
-@click.option("-o", "--output", type=FILE, metavar="CSV", help="Write there, else to the screen.")
+@output_option(None, metavar="CSV", help="Write there, else to the screen.")
 @click.option(
     "--threshold",
     type=click.FloatRange(0),
@@ -33,7 +35,6 @@ from motifold.cli._shared import (
 )
 @click.option("--refractory", type=click.FloatRange(0), metavar="S", help="Seconds between two.")
 @reading_options
-@json_option
 def command(
     model: Path,
     data: Path | None,
@@ -60,7 +61,9 @@ def command(
         activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
         if data is not None:
             recording = recording_of(data, options, fitted).checked()
-            activations = fitted.transform(recording.X, lengths=recording.lengths)
+            activations = fitted.transform(
+                recording.X, lengths=recording.lengths, mask=recording.mask
+            )
             lengths, rate = recording.lengths, recording.rate
         events = find_events(
             fitted,
@@ -74,15 +77,10 @@ def command(
         if as_json:
             print_json({"events": records})
             return
-        head = ",".join(events.columns)
-        rows = [",".join(_cell(record[name]) for name in events.columns) for record in records]
-        text = "\n".join([head, *rows, ""])
+        rows = [[record[name] for name in events.columns] for record in records]
+        text = csv_text(events.columns, rows)
         if output is None:
             click.echo(text, nl=False)
         else:
             write_text(output, text)
             click.echo(f"{len(records)} events: {output}")
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -19,11 +19,12 @@ from motifold.cli._shared import (
     FILE,
     Failure,
     friendly,
-    json_option,
     on_a_terminal,
+    output_option,
     print_json,
     reading_options,
     recording_of,
+    sort_option,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ _LOG_EVERY = 5.0  # seconds between two lines where there is no terminal
 @click.option(
     "-l", "--n-lags", required=True, metavar="LAGS", help="Length of a motif: 20 (bins) or 0.5s."
 )
-@click.option("-o", "--output", type=FILE, default=Path("model.npz"), show_default=True)
+@output_option("model.npz")
 @click.option(
     "--solver", type=click.Choice(["hals", "anls", "mu"]), default="hals", show_default=True
 )
@@ -56,17 +57,18 @@ _LOG_EVERY = 5.0  # seconds between two lines where there is no terminal
 @click.option("--seed", "random_state", type=click.IntRange(0, 2**32 - 1), default=0)
 @click.option("--n-jobs", type=int, help="Threads; all cores without it.")
 @click.option("--report", type=FILE, metavar="HTML", help="Write a report as well.")
+@sort_option
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
 @click.option("--restart", is_flag=True, help="Start anew, whatever checkpoint there is.")
 @click.option(
     "--checkpoint-every", type=click.FloatRange(0), default=60.0, show_default=True, metavar="S"
 )
 @reading_options
-@json_option
 def command(
     file: Path,
     output: Path,
     report: Path | None,
+    sort: bool | None,
     resume: bool,
     restart: bool,
     checkpoint_every: float,
@@ -93,7 +95,7 @@ def command(
         model = _model(recording, n_lags, options)
         checkpoint = _checkpoint(model, recording, output, checkpoint_every, resume, restart)
         with _interruptible(model, checkpoint, output):
-            model.fit(recording.X, lengths=recording.lengths)
+            model.fit(recording.X, lengths=recording.lengths, mask=recording.mask)
         model.set_params(callback=None, verbose=0)
         _keep_origin(model, recording)
         model.save(output)
@@ -101,7 +103,7 @@ def command(
         if report is not None:
             from motifold.report import write_report
 
-            write_report(report, model, recording)
+            write_report(report, model, recording, sort=sort)
     _tell(model, recording, output, report, as_json)
 
 

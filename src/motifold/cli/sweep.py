@@ -11,9 +11,10 @@ from motifold.cli._shared import (
     EXIT_CODES,
     EXIT_INTERRUPTED,
     FILE,
+    csv_text,
     friendly,
-    json_option,
     on_a_terminal,
+    output_option,
     print_json,
     reading_options,
     recording_of,
@@ -41,12 +42,9 @@ from motifold.cli._shared import (
 @click.option("--max-iter", type=click.IntRange(1), default=1000, show_default=True)
 @click.option("--n-null", type=click.IntRange(0), default=1000, show_default=True)
 @click.option("--n-jobs", type=int, help="Processes; all cores without it.")
-@click.option(
-    "-o", "--output", type=FILE, default=Path("sweep.csv"), show_default=True, metavar="CSV"
-)
+@output_option("sweep.csv", metavar="CSV")
 @click.option("--store", type=FILE, metavar="FILE", help="Finished runs.  [default: OUTPUT.runs]")
 @reading_options
-@json_option
 def command(
     file: Path,
     n_components: str,
@@ -80,6 +78,7 @@ def command(
             found = sweep(
                 recording.X,
                 lengths=recording.lengths,
+                mask=recording.mask,
                 n_components=_whole_numbers(n_components),
                 n_lags=[recording.bins(text) for text in n_lags.split(",")],
                 n_seeds=seeds,
@@ -94,8 +93,8 @@ def command(
             click.echo(f"\nInterrupted. Finished runs are in {store}: do the same again.", err=True)
             raise SystemExit(EXIT_INTERRUPTED) from None
         table = found.table
-        rows = [",".join(_cell(record[name]) for name in table.columns) for record in table]
-        write_text(output, "\n".join([",".join(table.columns), *rows, ""]))
+        rows = [[record[name] for name in table.columns] for record in table]
+        write_text(output, csv_text(table.columns, rows))
     if as_json:
         print_json({"output": output, "runs": table.records, "suggested": found.suggested})
         return
@@ -117,7 +116,3 @@ def _whole_numbers(text: str) -> list[int]:
     except ValueError:
         raise click.UsageError(f"-k: {text!r} is no list such as 1,2,3 or 1-6.") from None
     return numbers
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -46,7 +46,7 @@ def plot_reconstruction(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), or list of such arrays
-        The recording. NaN is drawn blank.
+        The recording. NaN, a missing entry, is drawn grey.
     reconstruction : CNMF or array-like of shape (n_samples, n_features), or list of such arrays
         The model fitted to X, or any reconstruction; for a recording that the model was not
         fitted to give ``model.inverse_transform(model.transform(X))``.

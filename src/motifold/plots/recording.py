@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,6 +140,42 @@ class Fit:
 
     def _reach(self, a: int) -> int:
         return max(0, a - self.model.components_.shape[1] + 1)
+
+
+class Power:
+    """What motifs explain of a recording, added up block by block; NaN does not count."""
+
+    def __init__(self, K: int) -> None:
+        self._explained = np.zeros(K)
+        self._total = 0.0
+        self._residual = 0.0
+
+    def add(self, X: npt.NDArray[Any], parts: Iterable[npt.NDArray[Any]]) -> None:
+        """A block (bins, N) of the recording, and the part of it that each motif makes."""
+        missing = np.isnan(X)
+        hidden = bool(missing.any())
+        X = np.where(missing, 0, X) if hidden else X
+        self._total += _dot(X, X)
+        left = X.astype(np.float64)
+        for k, part in enumerate(parts):
+            part = np.where(missing, 0, part) if hidden else part
+            self._explained[k] += 2 * _dot(X, part) - _dot(part, part)
+            left -= part
+        self._residual += _dot(left, left)
+
+    @property
+    def shares(self) -> npt.NDArray[Any]:
+        """Share of the power that each motif explains alone, (K,)."""
+        return np.maximum(self._explained, 0) / (self._total or 1)
+
+    @property
+    def loss(self) -> float:
+        """Relative loss of all motifs together; 1 of a recording that is zero."""
+        return float(np.sqrt(self._residual / self._total)) if self._total else 1.0
+
+
+def _dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+    return float(np.einsum("tn,tn->", a, b, dtype=np.float64))
 
 
 def stacked(X: Any) -> npt.NDArray[Any]:

@@ -147,12 +147,16 @@ def data_table(facts: Facts) -> Markup:
     recording = facts.recording
     T, N = recording.shape
     X = np.asarray(recording.X)
+    values = X if recording.mask is None else X[recording.mask]
+    extremes = f"{values.min():.4g}, {values.mean():.4g}, {values.max():.4g}"
     rows: list[list[Any]] = [["file", recording.source], ["time bins", T], ["features", N]]
     if recording.rate is not None:
         rows += [["time bins per second", f"{recording.rate:g}"]]
         rows += [["duration", f"{T / recording.rate:.4g} s"]]
     rows += [["segments", len(facts.lengths)]]
-    rows += [["smallest, mean, largest value", f"{X.min():.4g}, {X.mean():.4g}, {X.max():.4g}"]]
+    rows += [["smallest, mean, largest value", extremes]]
+    if facts.n_missing:
+        rows += [["missing entries", f"{facts.n_missing} ({100 * facts.n_missing / X.size:.2g}%)"]]
     names = recording.feature_names
     if names is not None and recording.feature_axis is None:
         more = f", … ({len(names)} in all)" if len(names) > 30 else ""
