@@ -46,7 +46,9 @@ def command(
 ) -> None:
     """List when each motif occurs, as CSV: motif (from 1), segment (from 1), time, bin, strength.
 
-    Times are in seconds from the start of the segment where the rate is known, else in bins.
+    Times are in seconds from the start of the segment where the rate is known, else in bins. Of a
+    recording with missing entries (--missing mask), events of which less than half is observed are
+    left out; without --data nothing is known of what was missing.
 
     \b
     Examples:
@@ -65,6 +67,10 @@ def command(
                 recording.X, lengths=recording.lengths, mask=recording.mask
             )
             lengths, rate = recording.lengths, recording.rate
+            if recording.mask is not None:
+                from motifold.findings.hidden import mostly_observed
+
+                activations = activations * mostly_observed(fitted, recording.mask, lengths)
         events = find_events(
             fitted,
             activations,

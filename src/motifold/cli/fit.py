@@ -217,6 +217,7 @@ def _tell(
         names = ("loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
         told = {name.rstrip("_"): getattr(model, name) for name in names}
         shape = {"time_bins": recording.shape[0], "features": recording.shape[1]}
+        shape["missing"] = 0 if recording.mask is None else int((~recording.mask).sum())
         print_json(
             {
                 "model": output,

@@ -184,7 +184,7 @@ class Recording:
                 raise ValueError("Every entry is NaN: there is nothing to fit.")
             check_entries(X, "X", True, found.mask)
         except (TypeError, ValueError) as error:
-            raise RecordingError(f"{self.source}: {error}{_fix(str(error))}") from error
+            raise RecordingError(f"{self.source}: {_with_fix(str(error))}") from error
         return found
 
     def relative_loss(self, reconstruction: Any) -> float:
@@ -220,13 +220,14 @@ def _without_negatives(X: Any, negatives: Negatives) -> npt.NDArray[Any]:
     return array
 
 
-def _fix(told: str) -> str:
-    """What else can be done about a bad value, by an option."""
+def _with_fix(told: str) -> str:
+    """What is wrong, and what can be done about it by an option."""
     if "Negative" in told:
-        return ' Or let it be done: negatives="clip" (to zero) or "shift" (all values up).'
+        told += ' Or let it be done: negatives="clip" (to zero) or "shift" (all values up).'
     if "contains NaN" in told:
-        return ' Or let it be done: missing="mask" takes every NaN for a missing entry.'
-    return ""
+        what = told.partition(" Missing entries")[0].replace("Input X", "The data")
+        told = f'{what} Fill it, or let it be a missing entry: missing="mask".'
+    return told
 
 
 def orientation_hints(shape: tuple[int, ...]) -> tuple[str, ...]:

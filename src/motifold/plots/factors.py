@@ -71,8 +71,9 @@ def plot_factors(
     Motifs are at the left, each in a colour of its own and on its own scale; on top, in the same
     colours, are the activations; then the data and, on the same scale, the reconstruction. All
     images share the axis of the features. Lanes of activations share a scale, set by the motifs
-    that no segment's end cuts off; what exceeds it is drawn at the lane's top. Long recordings
-    are drawn by the extremes of some two thousand stretches of time, so that no event gets lost.
+    that no segment's end cuts off and no missing entries hide; what exceeds it is drawn at the
+    lane's top. Long recordings are drawn by the extremes of some two thousand stretches of time,
+    so that no event gets lost.
 
     No pyplot figure is made and nothing is shown: save the figure by ``savefig``, or give
     ``figure=plt.figure()``.
@@ -141,7 +142,7 @@ def plot_factors(
     view = _View(
         motifs=model.components_[:, :, order],
         times=times,
-        activations=H / fit.ceiling(window),
+        activations=H / fit.ceiling(window, None if X is None else fit.checked_data(X)),
         recordings={
             name: image[:, order] for name, image in _recordings(fit, X, window, show).items()
         },

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.estimator import CNMF
+from motifold.findings.hidden import mostly_observed
 from motifold.plots.decimate import bucket_edges, pool
 from motifold.plots.style import in_time
 from motifold.validation import is_list_of_segments, segment_lengths
@@ -127,16 +128,20 @@ class Fit:
         parts = self.model.reconstruct_components(self.H[first:b], segments=self.segments[first:b])
         return (part[a - first :] for part in parts)
 
-    def ceiling(self, window: Window) -> float:
-        """The largest activation drawn of a motif that the end of its segment does not cut off.
+    def ceiling(self, window: Window, data: npt.NDArray[Any] | None = None) -> float:
+        """The largest activation drawn of a motif that is not cut off by the end of its segment.
 
-        Of the others the data shows but the first lags, so that they can be huge and mean nothing.
+        Nor hidden by missing entries of ``data``. Of such motifs the data shows but a few entries,
+        so that their activations can be huge and mean nothing.
         """
         bins = np.arange(window.start, window.stop)
         ends = np.searchsorted(self.segments, self.segments[bins], side="right")
-        whole = ends - bins >= self.model.components_.shape[1]
+        whole = (ends - bins >= self.model.components_.shape[1])[:, None]
+        if data is not None and data.dtype.kind == "f" and np.isnan(data[bins]).any():
+            seen = mostly_observed(self.model, ~np.isnan(data), segments=self.segments)
+            whole = whole & seen[bins]
         drawn = self.H[window.start : window.stop]
-        return float(drawn[whole].max(initial=0)) or float(drawn.max()) or 1.0
+        return float(np.where(whole, drawn, 0).max()) or float(drawn.max()) or 1.0
 
     def _reach(self, a: int) -> int:
         return max(0, a - self.model.components_.shape[1] + 1)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from motifold.estimator import CNMF
 from motifold.findings import Significance, Table, find_events, significance, sort_features
+from motifold.findings.hidden import mostly_observed
 from motifold.io import Recording
 from motifold.plots.order import Likeness, likeness
 from motifold.plots.recording import Fit, Power
@@ -63,7 +64,10 @@ class Facts:
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
                 activations = np.asarray(model.transform(X, lengths=lengths, mask=recording.mask))
             loss, shares = _loss_and_shares(model, X, activations, lengths)
-        events = find_events(model, activations, lengths=lengths, rate=recording.rate or 1.0)
+        known = activations
+        if recording.mask is not None:
+            known = np.where(mostly_observed(model, recording.mask, lengths), activations, 0)
+        events = find_events(model, known, lengths=lengths, rate=recording.rate or 1.0)
         alike = likeness(X)
         if sort is None:
             sort = recording.feature_axis is None and not alike.shows_an_order
@@ -145,8 +149,9 @@ class Facts:
             size = self.recording.shape[0] * self.recording.shape[1]
             told.append(
                 f"{self.n_missing} entries ({100 * self.n_missing / size:.2g}%) are missing. They "
-                "count nowhere, and what the reconstruction shows there is a prediction; but the "
-                "test of significance cannot leave entries out and takes them for zero."
+                "count nowhere, and what the reconstruction shows there is a prediction, the "
+                "poorer the longer the gap. Events of which less than half is observed are left "
+                "out. The test of significance cannot leave entries out and takes them for zero."
             )
         told += self._warnings_of_the_test()
         return told + list(self.recording.hints)

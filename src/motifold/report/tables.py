@@ -14,6 +14,7 @@ from motifold.report.facts import Facts
 from motifold.report.markup import Markup, join, tag
 
 _SHOWN_EVENTS = 2000
+_PRINTED_EVENTS = 60  # on paper, where nobody can filter
 _STRENGTH = {"id": "least", "type": "number", "min": 0, "step": "any"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 
@@ -45,7 +46,7 @@ def listening(players: list[Markup] | None) -> Markup | None:
         "turned into sound with the phase of the recording; beside it the recording there. All "
         "clips are equally loud."
     )
-    return join(tag("p", sentence), tag("ul", rows, class_="listen"))
+    return join(tag("p", sentence, class_="listening"), tag("ul", rows, class_="listen"))
 
 
 def _swatch(k: int) -> Markup:
@@ -65,6 +66,7 @@ def event_table(facts: Facts) -> Markup:
     """The events, with controls to sort and filter them."""
     records = facts.events.records
     shown = sorted(records, key=lambda record: -record["strength"])[:_SHOWN_EVENTS]
+    printed = {id(record) for record in shown[:_PRINTED_EVENTS]}
     shown.sort(key=lambda record: (record["bin"], record["motif"]))
     unit = "s" if facts.recording.rate else "bins"
     several = len(facts.lengths) > 1
@@ -81,12 +83,17 @@ def event_table(facts: Facts) -> Markup:
                 "tr",
                 [tag("td", text or value, data_value=f"{value:.9g}") for value, text in cells],
                 data_motif=record["motif"] + 1,
+                class_=None if id(record) in printed else "weak",
             )
         )
     left_out = len(records) - len(shown)
     more = f" The strongest {len(shown)} of {len(records)} are here." if left_out else ""
+    weaker = None
+    if len(printed) < len(shown):
+        weaker = tag("p", f"On paper: the {len(printed)} strongest.", class_="paper")
     return join(
         tag("p", f"Peaks of the activations: when each motif starts, and how strongly.{more}"),
+        weaker,
         _controls(facts),
         tag(
             "div",
@@ -175,5 +182,5 @@ def _table(
             tag("tbody", [tag("tr", [tag("td", cell) for cell in row]) for row in rows]),
             class_=class_,
         ),
-        class_="scroll",
+        class_="scroll whole",
     )
