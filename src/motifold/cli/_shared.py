@@ -70,6 +70,28 @@ _NAMES = (
 )  # fmt: skip
 
 
+class FileCommand(click.Command):
+    """A command that reads a recording: its help has the options for that in a section of their own.
+
+    They are the same for all such commands.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **{"epilog": EXIT_CODES, **more})
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options into the help."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "How the file is read": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                reading = parameter.name in _NAMES
+                sections["How the file is read" if reading else "Options"].append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")(

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     FILE,
+    FileCommand,
     csv_text,
     friendly,
     load_model,
@@ -22,7 +22,7 @@ from motifold.cli._shared import (
 )
 
 
-@click.command("events", epilog=EXIT_CODES)
+@click.command("events", cls=FileCommand)
 @model_argument
 @click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
 @output_option(None, metavar="CSV", help="Write there, else to the screen.")
@@ -44,8 +44,9 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """List when each motif occurs, as CSV: motif (from 1), segment (from 1), time, bin, strength.
+    """List when each motif occurs, as CSV.
 
+    The columns are motif (from 1), segment (from 1), time, bin and strength.
     Times are in seconds from the start of the segment where the rate is known, else in bins. Of a
     recording with missing entries (--missing mask), events of which less than half is observed are
     left out; without --data nothing is known of what was missing.

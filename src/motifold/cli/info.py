@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     FILE,
+    FileCommand,
     friendly,
     print_json,
     reading_options,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _EXAMINED_BYTES = 2**30  # of the data, in a few seconds
 
 
-@click.command("info", epilog=EXIT_CODES)
+@click.command("info", cls=FileCommand)
 @click.argument("file", type=FILE)
 @reading_options
 def command(file: Path, as_json: bool, **options: Any) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     FILE,
+    FileCommand,
     friendly,
     load_model,
     model_argument,
@@ -21,16 +21,16 @@ from motifold.cli._shared import (
 )
 
 
-@click.command("report", epilog=EXIT_CODES)
+@click.command("report", cls=FileCommand)
 @model_argument
 @click.option("--data", type=FILE, required=True, metavar="FILE", help="The recording.")
-@output_option("report.html")
+@output_option("report.html", metavar="HTML", help="The page.")
 @sort_option
 @reading_options
 def command(
     model: Path, data: Path, output: Path, sort: bool | None, as_json: bool, **options: Any
 ) -> None:
-    """Write a report of a fit: one HTML file that needs nothing else.
+    """Write a report: one HTML file that needs nothing else.
 
     It has the data, motifs, activations, reconstruction, events, significance, the course of the
     fit, parameters and versions; of a sound file the motifs can be listened to. The file is read

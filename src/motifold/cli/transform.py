@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     FILE,
+    FileCommand,
     csv_text,
     friendly,
     load_model,
@@ -22,7 +22,7 @@ from motifold.cli._shared import (
 )
 
 
-@click.command("transform", epilog=EXIT_CODES)
+@click.command("transform", cls=FileCommand)
 @model_argument
 @click.argument("file", type=FILE)
 @output_option("activations.npy", help="An .npy file, or .csv with a column for each motif.")

@@ -20,7 +20,7 @@ _ROWS = 2**14  # at a time
 _ALPHA = 0.05
 _NULLS = 200  # shuffled copies of each motif, or as many as the correction for K motifs needs
 _SAME_LOSS = 1e-3
-_TEST_WORK = 4e7  # bins × motifs × copies that the test may take: about a minute
+_TEST_WORK = 2e9  # bins × features × motifs × copies that the test may take: some ten seconds
 _TESTED_MOTIFS = 40  # but it takes so many times the length of a motif at least
 
 
@@ -189,9 +189,9 @@ def _loss_and_shares(
 
 def _tested(model: CNMF, X: Any, lengths: list[int]) -> tuple[Significance, int]:
     """The test on the end of the recording, as much of it as the work allows."""
-    K, L, _ = model.components_.shape
+    K, L, N = model.components_.shape
     n_null = max(_NULLS, int(np.ceil(2 * K / _ALPHA)))
-    n_bins = min(len(X), max(_TESTED_MOTIFS * L, int(_TEST_WORK / (n_null * K))))
+    n_bins = min(len(X), max(_TESTED_MOTIFS * L, int(_TEST_WORK / (n_null * K * N))))
     kept: list[int] = []
     while sum(kept) < n_bins:
         kept.insert(0, min(lengths[-1 - len(kept)], n_bins - sum(kept)))
