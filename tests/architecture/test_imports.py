@@ -26,6 +26,7 @@ FLOORS = [
     ["motifold.fit", "motifold.results", "motifold.progress", "motifold.validation"],
     ["motifold._compat"],
     ["motifold.estimator", "motifold.datasets", "motifold.io"],
+    ["motifold.stored"],
     ["motifold.persistence", "motifold.findings"],
     ["motifold.plots"],
     ["motifold.demo", "motifold.reproduce", "motifold.checkpoint"],

@@ -71,10 +71,7 @@ _NAMES = (
 
 
 class FileCommand(click.Command):
-    """A command that reads a recording: its help has the options for that in a section of their own.
-
-    They are the same for all such commands.
-    """
+    """A command that reads a recording; the options for that are a section of its help."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **{"epilog": EXIT_CODES, **more})
@@ -84,7 +81,7 @@ class FileCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {"Options": [], "How the file is read": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(parameter, click.Option):
                 reading = parameter.name in _NAMES
                 sections["How the file is read" if reading else "Options"].append(record)
         for title, records in sections.items():

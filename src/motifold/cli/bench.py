@@ -14,8 +14,8 @@ import click
 def command(quick: bool) -> None:
     """Measure motifold against other programs.
 
-    As docs/benchmarks.md does. Needs the source checkout, since neither the benchmarks nor the rivals are part of the package;
-    `make bench` there installs what it takes.
+    As docs/benchmarks.md does. Needs the source checkout, since neither the benchmarks nor the
+    rivals are part of the package; `make bench` there installs what it takes.
 
     \b
     Example:

@@ -28,7 +28,8 @@ _OPTIONAL = {
 def command(as_json: bool) -> None:
     """Tell what motifold runs on.
 
-    Versions, threads, BLAS, caches, folders of data: the output belongs in a report of a bug. The exit code is 1 if something needed is broken.
+    Versions, threads, BLAS, caches, folders of data: the output belongs in a report of a bug. The
+    exit code is 1 if something needed is broken.
 
     \b
     Examples:

@@ -61,9 +61,10 @@ def command(
 ) -> None:
     """Run the paper's experiments.
 
-    MU, HALS and ANLS, each as published and accelerated. Draws the counterparts of the paper's Figures 2 (synthetic), 3 (songbird), 4 and 5 (speech), and
-    writes all curves (curves.csv) and the paper's claims beside what was measured (claims.md).
-    After Ctrl-C the same command goes on with the fits that are missing.
+    MU, HALS and ANLS, each as published and accelerated. Draws the counterparts of the paper's
+    Figures 2 (synthetic), 3 (songbird), 4 and 5 (speech), and writes all curves (curves.csv) and
+    the paper's claims beside what was measured (claims.md). After Ctrl-C the same command goes on
+    with the fits that are missing.
 
     \b
     Example:

@@ -88,9 +88,10 @@ def command(
 ) -> None:
     """Suggest how many motifs, and how long.
 
-    Fits every number and length of motifs, from several starts. Writes one row for each run: loss, error on held-out data, motifs that are significant there,
-    agreement of the starts. Missing entries (--missing mask) count nowhere, but for the test of
-    significance, in which they are zero. After Ctrl-C the same command goes on with the runs that are missing.
+    Fits every number and length of motifs, from several starts. Writes one row for each run: loss,
+    error on held-out data, motifs that are significant there, agreement of the starts. Missing
+    entries (--missing mask) count nowhere, but for the test of significance, in which they are
+    zero. After Ctrl-C the same command goes on with the runs that are missing.
 
     \b
     Examples:

@@ -68,25 +68,12 @@ def plot_contributions(
     X : array-like of shape (n_samples, n_features), list of such arrays, or None
         The recording; None puts the reconstruction in its place. NaN, a missing entry, is drawn
         grey and does not count.
-    activations : array-like of shape (n_samples, n_components), list of such arrays, or None
-        Those of X. None means those of the training data; for another recording give
-        ``model.transform(X)``.
-    lengths : sequence of int or None
-        Rows of each segment of ``activations``; None means those of the fit, or one segment where
-        ``activations`` is one array.
+    activations, lengths
+        As in ``plot_factors``.
     motifs : sequence of int or None
         Which motifs to draw, as positions in ``components_``; None draws all.
-    rate : float or None
-        Time bins per second; given, time is in seconds, else in bins.
-    time_range : (float, float) or None
-        Start and end of the stretch to draw, in the units of the time axis; None draws all.
-    feature_axis : array-like of shape (n_features,) or None
-        A number for each feature that rises (or falls) all along, such as its frequency in Hz;
-        greater is drawn higher. None numbers the features, from the top.
-    feature_label : str or None
-        What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
-    figure : matplotlib.figure.Figure, SubFigure or None
-        Where to draw; None makes a new one.
+    rate, time_range, feature_axis, feature_label, figure
+        As in ``plot_factors``; features are not sorted.
 
     Returns
     -------
