@@ -171,19 +171,21 @@ def load_model(path: Path) -> CNMF:
     """The model, or an error that names the file."""
     import motifold
 
-    with failing_with(EXIT_DATA, ValueError):
+    try:
         return motifold.load(path)
+    except (ValueError, OSError) as error:
+        raise Failure(_told(error), EXIT_DATA) from error
 
 
 class Failure(click.ClickException):
     """An error with its exit code."""
 
     def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(_in_the_words_of_options(message))
+        super().__init__(in_words_of_options(message))
         self.exit_code = exit_code  # type: ignore[misc]
 
 
-def _in_the_words_of_options(message: str) -> str:
+def in_words_of_options(message: str) -> str:
     """``orientation="time_first"`` becomes ``--orientation time_first``, and so on."""
     names = "|".join(_NAMES)
     message = re.sub(
@@ -194,15 +196,6 @@ def _in_the_words_of_options(message: str) -> str:
         lambda m: f"{m[1]} --{m[2].replace('_', '-')}",
         message,
     )
-
-
-@contextlib.contextmanager
-def failing_with(exit_code: int, *errors: type[BaseException]) -> Iterator[None]:
-    """Turn these errors into a message and an exit code."""
-    try:
-        yield
-    except errors as error:
-        raise Failure(str(error), exit_code) from error
 
 
 @contextlib.contextmanager

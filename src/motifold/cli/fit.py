@@ -19,6 +19,7 @@ from motifold.cli._shared import (
     Failure,
     FileCommand,
     friendly,
+    in_words_of_options,
     on_a_terminal,
     output_option,
     print_json,
@@ -295,7 +296,7 @@ def _tell(
         )
         return
     for hint in recording.hints:
-        click.echo(f"Hint: {hint}", err=True)
+        click.echo(f"Hint: {in_words_of_options(hint)}", err=True)
     seconds = f" ({model.n_lags / recording.rate:.3g} s)" if recording.rate else ""
     click.echo(
         f"{model.n_components} motifs of {model.n_lags} lags{seconds} explain "

@@ -11,6 +11,7 @@ from motifold.cli._shared import (
     FILE,
     FileCommand,
     friendly,
+    in_words_of_options,
     print_json,
     reading_options,
     recording_of,
@@ -89,7 +90,7 @@ def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:
     recording = recording_of(file, options)
     T, N = recording.shape
     values = _examined(recording)
-    hints = [*recording.hints, *values.pop("hints")]
+    hints = [*map(in_words_of_options, recording.hints), *values.pop("hints")]
     return {
         "file": str(file),
         "kind": "recording",

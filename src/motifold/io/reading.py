@@ -173,4 +173,9 @@ def _reader(path: Path, options: Options) -> Any:
         raise RecordingError(
             f"{path}: {', '.join(idle)} says nothing about a {ending} file; leave it out."
         )
+    if isinstance(options.rate, str) and reader.__name__ != "motifold.io.mat":
+        raise RecordingError(
+            f"{path}: the rate {options.rate!r} is no number. Only a .mat file has a variable for "
+            "it; give a number with rate."
+        )
     return reader
