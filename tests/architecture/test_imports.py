@@ -28,6 +28,7 @@ FLOORS = [
     ["motifold.fit"],
     ["motifold._compat"],
     ["motifold.estimator", "motifold.datasets", "motifold.io"],
+    ["motifold.stored"],
     ["motifold.persistence", "motifold.findings"],
     ["motifold.plots"],
     ["motifold.demo", "motifold.reproduce", "motifold.checkpoint"],
