@@ -65,14 +65,14 @@ def curve_of(state: LoopState, late: float = 0.0) -> list[tuple[float, float]]:
     return list(zip(state.history.seconds + late, state.history.loss, strict=True))
 
 
-def plain(subset_iterations: int, start: Callable | None = None) -> Fit:
+def plain(first_iterations: int, start: Callable | None = None) -> Fit:
     """A fit by accelerated HALS, with a given number of iterations on a part of the data."""
 
     def fit(problem: Benchmark, seed: int, seconds: float) -> list[tuple[float, float]]:
         began = time.perf_counter()
         task = Problem.from_arrays([problem.X], problem.K, problem.L)
         W = None if start is None else start(problem, np.random.default_rng(seed))
-        acceleration = Acceleration(subset_iterations=subset_iterations)
+        acceleration = Acceleration(first_iterations=first_iterations)
         rules = Rules(tol=0, max_iter=10**9, max_time=seconds, acceleration=acceleration)
         with Workers() as workers:
             loop = Loop(task, HALS(), rules, workers)

@@ -48,12 +48,13 @@ class Acceleration:
     ----------
     inner : sweeps of each factor per data pass
     momentum : of the extrapolation between iterations, at first
-    subset_iterations : iterations on a part of the recording, before the first one on all of it
+    first_iterations : on a part of the recording, or without penalties that couple motifs, before
+        the first one on the whole problem
     """
 
     inner: Inner = field(default_factory=lambda: Inner(max_sweeps=4))
     momentum: float = 0.5
-    subset_iterations: int = 16
+    first_iterations: int = 16
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,10 @@ class Descent:
         finished = self.solved(state)
         if finished.certificate <= self.rules.tol:
             return replace(finished, stop_reason="converged")
+        if self.problem.hidden and state.target < self.rules.tol:
+            # Activations whose motif is mostly hidden are hardly determined, and W is never optimal
+            # for those of the last solve. It is for the iterate's.
+            return replace(state, stop_reason="converged", gave_up_H=True)
         # W is not optimal for the new H: go on from there, and ask for more the next time.
         return replace(finished, target=state.target / 3, certify=False)
 

@@ -320,6 +320,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                     store(record.leader)
                 raise
             store(state)
+        self._warn_if_empty()
         self._warn_if_not_converged()
         return self
 
@@ -604,6 +605,16 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         warnings.warn(
             f"A penalty on the {given} alone is ill-posed: scaling that factor down and the other "
             f"up makes it vanish. Add l2_{other} (or l1_{other}) > 0 as well.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+    def _warn_if_empty(self) -> None:
+        if self.reconstruction_err_ == 0 or self.components_.any():
+            return
+        warnings.warn(
+            "All motifs are empty: the penalties outweigh the data. Lower them, or start from a "
+            "fit without them (components_init=..., activations_init=...).",
             UserWarning,
             stacklevel=4,
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from motifold.descent import Descent, Rules
 from motifold.initialize import initial_factors
-from motifold.moves import centred, revived, started_on_a_part, with_first_activations
+from motifold.moves import centred, revived, started_on_less, with_first_activations
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem
 from motifold.solvers import Solver
@@ -70,7 +70,7 @@ class Loop:
     def _next(self, state: LoopState) -> LoopState:
         """The state after a move, if there is one to gain from, or else after an iteration."""
         descent = self.descent
-        for move in (started_on_a_part, revived, centred):
+        for move in (started_on_less, revived, centred):
             moved = move(descent, state)
             if moved is not None:
                 return moved

@@ -1,4 +1,4 @@
-"""Moves beside the iterations: a start on a part, an empty motif revived, motifs centred.
+"""Moves beside the iterations: a start on less, an empty motif revived, motifs centred.
 
 Each gives the state that it leads to, or None if there is nothing to gain; J never rises.
 """
@@ -21,39 +21,46 @@ from motifold.subset import subset
 
 # How often motifs are revived, per motif.
 _REVIVALS = 3
-# On a part of the recording: a start whose KKT residual is below is not far from optimal; sweeps of
-# H when all of the recording is seen; the fall of J in five iterations that is worth the while; and
-# all iterations together, in iterations on the whole.
+# On less than the whole problem: a start whose KKT residual is below is not far from optimal;
+# sweeps of H when the whole is seen; the fall of J in five iterations that is worth the while; and
+# all iterations on a part together, in iterations on the whole.
 _FAR, _FIRST_ACTIVATIONS, _PROGRESS, _WORTH = 0.3, Inner(max_sweeps=12), 0.99, 2
 # Iterations in which J may come back to where it was before motifs were centred, and how often that
 # is tried when the fit has converged.
 _ADAPT, _LAST_CENTRINGS = 8, 5
 
 
-def started_on_a_part(descent: Descent, state: LoopState) -> LoopState | None:
-    """The state after some iterations on a part of the recording, before any other.
+def started_on_less(descent: Descent, state: LoopState) -> LoopState | None:
+    """The state after some iterations on less than the whole problem, before any other.
 
-    Motifs take shape long before every bin has been seen. A start that is no longer far from
-    optimal is left alone.
+    On a part of the recording: motifs take shape long before every bin has been seen. And without
+    the penalties that couple motifs: at a random start all of them are alike, and a penalty on what
+    they share would empty them. A start that is no longer far from optimal is left alone.
     """
     accelerated = descent.rules.acceleration
     if state.iteration or accelerated is None or not descent.leaps or state.kkt_H <= _FAR:
         return None
-    part = subset(descent.problem)
-    if part is None:
+    problem, n_iterations = descent.problem, accelerated.first_iterations
+    part = subset(problem)
+    if part is not None:
+        less, rows = part
+        n_iterations = min(n_iterations, _WORTH * problem.T // less.T)
+    elif problem.penalties.couple:
+        less, rows = problem, np.arange(problem.T)
+    else:
         return None
-    n_iterations = min(accelerated.subset_iterations, _WORTH * descent.problem.T // part[0].T)
-    W = _motifs_of(descent, *part, state, n_iterations)
+    less = replace(less, penalties=less.penalties.uncoupled())
+    W = _motifs_of(descent, less, rows, state, n_iterations)
     new = with_first_activations(descent, state, W)
     return replace(new, iteration=1) if descent.falls(state, new) else None
 
 
 def _motifs_of(
-    descent: Descent, part: Problem, rows: np.ndarray, state: LoopState, n_iterations: int
+    descent: Descent, less: Problem, rows: np.ndarray, state: LoopState, n_iterations: int
 ) -> Array:
-    """The motifs after some iterations on a part of the recording, which has these rows."""
+    """The motifs after some iterations on another problem, which has these rows of this one."""
     rules = replace(descent.rules, tol=0)
-    small = Descent(part, descent.solver, rules, descent.workers)
+    small = Descent(less, descent.solver, rules, descent.workers)
     small.noise = 0.0  # nobody judges this loss
     time_left = np.inf
     if rules.max_time is not None:

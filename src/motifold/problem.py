@@ -79,6 +79,15 @@ class Penalties:
                 weights[name] = np.where(weight > 0, np.minimum(weight * factor, largest), 0.0)[()]
         return Penalties(**weights)
 
+    @property
+    def couple(self) -> bool:
+        """Whether there are penalties on what different components share."""
+        return bool(self.x_ortho or self.ortho_H or self.ortho_W)
+
+    def uncoupled(self) -> Penalties:
+        """The penalties of each component by itself."""
+        return replace(self, x_ortho=0.0, ortho_H=0.0, ortho_W=0.0)
+
     def permuted(self, order: np.ndarray) -> Penalties:
         """The same penalties with the components in another order, or for some of them only."""
         names = ("l1_W", "l2_W", "l1_H", "l2_H")

@@ -162,6 +162,7 @@ def test_odd_data_gives_finite_nonnegative_factors(name, acceleration, solver, p
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "All motifs are empty", UserWarning)
         model.fit(X)
         check_sane(model, X)
 
@@ -196,7 +197,9 @@ def test_a_motif_that_dies_keeps_norm_zero_and_comes_last(solver):
     norms = np.linalg.norm(model.components_, axis=(1, 2))
     np.testing.assert_allclose(norms, [0, 1, 0])
     assert not model.activations_[:, [0, 2]].any()
-    penalised = CNMF(4, 3, l1_W=1e6, l1_H=1e6, random_state=0).fit(GOOD)
+    penalised = CNMF(4, 3, l1_W=1e6, l1_H=1e6, random_state=0)
+    with pytest.warns(UserWarning, match="All motifs are empty"):
+        penalised.fit(GOOD)
     check_sane(penalised, GOOD)
     assert not penalised.components_.any()
 

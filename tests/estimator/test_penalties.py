@@ -137,3 +137,23 @@ def test_x_ortho_parts_motifs_that_explain_the_same():
 
     plain, parted = fitted(**settings), fitted(x_ortho=0.05, **settings)
     assert overlap(parted) < 0.7 * overlap(plain)
+
+
+@pytest.mark.parametrize("solver", ["hals", "anls"])
+def test_a_penalty_does_not_empty_a_random_start(solver):
+    """Begun at the full weight, all motifs would be emptied by the first sweep."""
+    rng = np.random.default_rng(3)
+    lags, active = 2 + rng.integers(6, size=30), rng.random((600, 3)) < 0.02
+    sequences = 0.1 * rng.random((600, 30))
+    for feature, lag in enumerate(lags):
+        sequences[lag:, feature] += active[: 600 - lag, feature % 3]
+    options = {"solver": solver, "x_ortho": 0.05, "max_iter": 200, "n_jobs": 1}
+    published = CNMF(4, 10, random_state=0, acceleration=None, **options)
+    with pytest.warns(UserWarning, match="All motifs are empty"):
+        published.fit(sequences)
+    fits = [CNMF(4, 10, random_state=seed, **options).fit(sequences) for seed in range(3)]
+    for model in fits:
+        assert model.loss_ < 0.6
+        assert np.all(np.diff(model.history_.objective) <= 1e-9)
+    # Motifs that were emptied and revived would be the same whatever the start.
+    assert len({round(model.loss_, 6) for model in fits}) > 1

@@ -12,7 +12,7 @@ from motifold.datasets import make_sequences
 from motifold.descent import Acceleration, Descent, Rules
 from motifold.fit import Loop
 from motifold.initialize import initial_factors
-from motifold.moves import started_on_a_part
+from motifold.moves import started_on_less
 from motifold.parallel import Workers
 from motifold.problem import Penalties, Problem
 from motifold.solvers import HALS, MU
@@ -54,9 +54,7 @@ def test_it_lowers_the_objective_and_counts_as_an_iteration(boundary):
         W, H = initial_factors(problem, np.random.default_rng(0), workers)
         losses = {}
         for iterations in (0, 30):
-            rules = Rules(
-                max_iter=1, tol=0, acceleration=Acceleration(subset_iterations=iterations)
-            )
+            rules = Rules(max_iter=1, tol=0, acceleration=Acceleration(first_iterations=iterations))
             loop = Loop(problem, HALS(), rules, workers)
             losses[iterations] = loop.run(loop.start(W, H)).history.loss
     assert len(losses[30]) == 2
@@ -72,9 +70,9 @@ def test_a_good_start_and_mu_are_left_alone():
         state = Loop(problem, HALS(), rules, workers)
         good = state.run(state.start(W, H))
         again = Descent(problem, HALS(), rules, workers)
-        assert started_on_a_part(again, again.start(good.W, good.H)) is None
+        assert started_on_less(again, again.start(good.W, good.H)) is None
         multiplicative = Descent(problem, MU(), rules, workers)
-        assert started_on_a_part(multiplicative, multiplicative.start(W, H)) is None
+        assert started_on_less(multiplicative, multiplicative.start(W, H)) is None
 
 
 def test_the_certificate_is_for_all_of_the_data():
