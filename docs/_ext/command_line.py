@@ -1,0 +1,47 @@
+"""The directive ``command-line``: what ``motifold COMMAND --help`` says, for every command."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from motifold.cli import main
+
+
+def help_text(name: str | None = None) -> str:
+    """The help of one command, or of the program itself."""
+    context = click.Context(main, info_name="motifold", terminal_width=88, max_content_width=88)
+    if name is None:
+        return main.get_help(context)
+    command = main.get_command(context, name)
+    if command is None:
+        raise ValueError(f"motifold has no command {name!r}")
+    inner = click.Context(command, info_name=name, parent=context)
+    inner.terminal_width = inner.max_content_width = 88
+    return command.get_help(inner)
+
+
+class CommandLine(SphinxDirective):
+    """A section for each command, in the order of the program's own list."""
+
+    def run(self) -> list[nodes.Node]:
+        shown: list[nodes.Node] = [_block(help_text())]
+        for name in main.list_commands(click.Context(main)):
+            section: Any = nodes.section(ids=[f"motifold-{name}"])
+            section += nodes.title("", "", nodes.literal(text=f"motifold {name}"))
+            section += _block(help_text(name))
+            shown.append(section)
+        return shown
+
+
+def _block(text: str) -> nodes.literal_block:
+    return nodes.literal_block(text, text, language="text")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("command-line", CommandLine)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
