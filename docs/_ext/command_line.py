@@ -11,18 +11,19 @@ from sphinx.util.docutils import SphinxDirective
 
 from motifold.cli import main
 
+_WIDTH = 78  # characters that fit the page
+
 
 def help_text(name: str | None = None) -> str:
     """The help of one command, or of the program itself."""
-    context = click.Context(main, info_name="motifold", terminal_width=88, max_content_width=88)
+    settings = {**main.context_settings, "terminal_width": _WIDTH, "max_content_width": _WIDTH}
+    context = click.Context(main, info_name="motifold", **settings)
     if name is None:
         return main.get_help(context)
     command = main.get_command(context, name)
     if command is None:
         raise ValueError(f"motifold has no command {name!r}")
-    inner = click.Context(command, info_name=name, parent=context)
-    inner.terminal_width = inner.max_content_width = 88
-    return command.get_help(inner)
+    return command.get_help(click.Context(command, info_name=name, parent=context))
 
 
 class CommandLine(SphinxDirective):
@@ -32,7 +33,7 @@ class CommandLine(SphinxDirective):
         shown: list[nodes.Node] = [_block(help_text())]
         for name in main.list_commands(click.Context(main)):
             section: Any = nodes.section(ids=[f"motifold-{name}"])
-            section += nodes.title("", "", nodes.literal(text=f"motifold {name}"))
+            section += nodes.title(text=f"motifold {name}")
             section += _block(help_text(name))
             shown.append(section)
         return shown

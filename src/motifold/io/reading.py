@@ -112,7 +112,7 @@ def read(path: str | os.PathLike[str], **options: Any) -> Recording:
         window, hop : int
             Samples of the window of a sound's spectrogram, and from one to the next.
         scale : {"log", "magnitude", "power"}
-            Of the spectrogram; "log" is log(|S| + 1e-6) less its minimum.
+            Of the spectrogram; "log" is ``log(|S| + 1e-6)`` less its minimum.
         channel : int
             Of a sound, from 0; without it the mean of all is taken.
 
