@@ -37,11 +37,20 @@ extensions = [
 exclude_patterns = ["_build", "_ext", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip"]
 templates_path = ["_templates"]
 nitpicky = True
-nitpick_ignore_regex = [("py:.*", r"(?!motifold).*")]  # no inventories of others: they need a network
+nitpick_ignore_regex = [
+    ("py:.*", r"(?!motifold).*")
+]  # no inventories of others: they need a network
 
 # --- pages ----------------------------------------------------------------------------------
 
-myst_enable_extensions = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = [
+    "amsmath",
+    "attrs_block",
+    "attrs_inline",
+    "colon_fence",
+    "deflist",
+    "dollarmath",
+]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 html_math_renderer = "mathml"

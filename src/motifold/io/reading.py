@@ -45,7 +45,14 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Options:
-    """How to read a file; what is None is not said. ``read`` explains each."""
+    """How to read a file; what is None is not said. ``read`` explains each.
+
+    Examples
+    --------
+    >>> from motifold.io import Options
+    >>> Options(key="SONG", orientation="features_first").given
+    {'key': 'SONG', 'orientation': 'features_first'}
+    """
 
     kind: str | None = None
     key: str | None = None
