@@ -54,8 +54,13 @@ SHELL_PAGES = [page for page in pages() if has(page, *SHELLS)]
 
 @pytest.fixture
 def desk(tmp_path, monkeypatch) -> Path:
-    """An empty folder to work in, with a matplotlib that opens no windows."""
+    """An empty folder to work in, with a matplotlib that opens no windows.
+
+    What a page adds to our registries is taken out again.
+    """
     import matplotlib
+
+    from motifold.io.reading import READERS
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
@@ -64,8 +69,14 @@ def desk(tmp_path, monkeypatch) -> Path:
     monkeypatch.setattr(plt, "show", lambda: None)
     if RECORDINGS.is_dir():
         monkeypatch.setenv("MOTIFOLD_DATA", str(RECORDINGS))
+    modules, readers = dict(sys.modules), dict(READERS)
     yield tmp_path
     plt.close("all")
+    for name in [name for name in sys.modules if name.startswith("motifold.")]:
+        if name not in modules and sys.modules[name].__name__ == "page":
+            del sys.modules[name]
+    READERS.clear()
+    READERS.update(readers)
 
 
 @pytest.mark.parametrize("page", cases(PYTHON_PAGES))
