@@ -45,7 +45,8 @@ def pages() -> list[Path]:
         for page in sorted((ROOT / "docs").rglob("*.md"))
         if not set(_MADE) & set(page.relative_to(ROOT).parts)
     ]
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *docs]
+    templates = sorted((ROOT / ".github").rglob("*.md"))
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *templates, *docs]
 
 
 def name_of(page: Path) -> str:
