@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+# Pages whose blocks take more than some seconds.
+SLOW = {
+    "docs/tutorials/neuroscience.md",
+    "docs/tutorials/audio.md",
+    "docs/tutorials/scikit-learn.md",
+    "docs/how-to/choose.md",
+    "docs/how-to/large.md",
+    "docs/how-to/missing.md",
+}
 _MADE = ("_build", "gallery", "generated")  # by Sphinx
 _FENCE = re.compile(
     r"(?P<before>[^\n]*\n\n?)?^(?P<fence>`{3,})(?P<language>[^\n`]*)\n"
@@ -54,8 +63,7 @@ def name_of(page: Path) -> str:
 
 
 def is_slow(page: Path) -> bool:
-    """Whether the page says ``<!-- slow: why -->``: its blocks take more than some seconds."""
-    return re.search(r"<!-- slow: \S.* -->", page.read_text()) is not None
+    return name_of(page) in SLOW
 
 
 def needs_recordings(page: Path) -> bool:

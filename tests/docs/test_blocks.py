@@ -2,8 +2,7 @@
 
 The Python blocks of a page are one program: they share their names and run in their order. A block
 is left out only with a reason, in a comment on the line before it: ``<!-- skip: needs a GPU -->``.
-A page whose blocks take long says so: ``<!-- slow: fits for a minute -->``. A block of ``text``
-right after one of Python shows what that printed.
+A block of ``text`` right after one of Python shows what that printed.
 """
 
 from __future__ import annotations
