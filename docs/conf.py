@@ -30,7 +30,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
     # Ours, in _ext.
-    "mathml",
+    "equations",
     "command_line",
     "gallery_without_data",
 ]
@@ -53,7 +53,7 @@ myst_enable_extensions = [
 ]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
-html_math_renderer = "mathml"
+html_math_renderer = "equations"
 
 # --- the reference --------------------------------------------------------------------------
 
