@@ -23,6 +23,7 @@ _SIZE = 17.0  # pixels, for text of 16
 # What people write and ziamath does not know, in words that it does.
 _WORDS = {
     r"\dots": r"\ldots",
+    r"\texttt": r"\text",
     r"\argmin": r"\operatorname{arg\,min}",
     r"\lVert": r"\|",
     r"\rVert": r"\|",
