@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 _log = logging.getLogger(__name__)
@@ -52,6 +53,11 @@ def _say_what_was_not_run(app: Sphinx) -> None:
         _log.info("%s is shown but not run: its recording is not on this machine", name)
 
 
+def _pages_to_read_again(app: Sphinx, env: BuildEnvironment, *sets: set[str]) -> list[str]:
+    """The note is not in the source: a page that was read with its recording must be read anew."""
+    return [page for page in map("gallery/{}".format, _idle) if page in env.all_docs]
+
+
 def _add_note(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname.removeprefix("gallery/") in _idle:
         title = re.search(r"^.*\n={5,}\n", source[0], flags=re.MULTILINE)
@@ -61,5 +67,6 @@ def _add_note(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", _say_what_was_not_run)
+    app.connect("env-get-outdated", _pages_to_read_again)
     app.connect("source-read", _add_note)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
