@@ -87,6 +87,7 @@ sphinx_gallery_conf = {
     "matplotlib_animations": False,
     "show_memory": False,
     "copyfile_regex": "",
+    "capture_repr": (),
 }
 warnings.filterwarnings("ignore", message=re.escape("FigureCanvasAgg is non-interactive"))
 
