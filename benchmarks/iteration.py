@@ -18,7 +18,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from motifold.datasets import make_sequences
-from motifold.fit import Acceleration, Loop, Rules
+from motifold.descent import Acceleration, Rules
+from motifold.fit import Loop
 from motifold.parallel import Workers
 from motifold.problem import Problem
 from motifold.solvers import HALS
@@ -61,10 +62,10 @@ def measure(T: int, threads: int, rounds: int, dtype: type = np.float32) -> dict
             ),
         }
         # Always the same iteration, the second: later ones do other things now and then.
-        states = {name: loop._iterate(loop.start(W, H)) for name, loop in loops.items()}
+        states = {name: loop.descent.iterate(loop.start(W, H)) for name, loop in loops.items()}
         rivals: dict[str, Callable[[], object]] = {"products": products}
         for name, loop in loops.items():
-            rivals[name] = partial(loop._iterate, states[name])
+            rivals[name] = partial(loop.descent.iterate, states[name])
         return median_milliseconds(rivals, rounds)
 
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from problems import Benchmark, load
 
-from motifold.fit import Acceleration, Loop, Rules, search
+from motifold.descent import Acceleration, Rules
+from motifold.fit import Loop, search
 from motifold.initialize import initial_factors
 from motifold.parallel import Workers
 from motifold.problem import Problem
@@ -110,7 +111,7 @@ def compressed(rank: int, iterations: int) -> Fit:
             loop._noise = 0.0  # its loss is not that of X
             task.kept["spectra"] = Compressed.of(task, min(rank, task.N), rng)
             for _ in range(iterations):
-                state = loop._iterate(state)
+                state = loop.descent.iterate(state)
             del task.kept["spectra"]
             late = time.perf_counter() - began
             loop = Loop(task, HALS(), rules, workers)

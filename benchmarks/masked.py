@@ -12,7 +12,8 @@ import numpy as np
 from iteration import K, L, N, median_milliseconds
 
 from motifold.datasets import make_sequences
-from motifold.fit import Acceleration, Loop, Rules
+from motifold.descent import Acceleration, Rules
+from motifold.fit import Loop
 from motifold.parallel import Workers
 from motifold.problem import Problem
 from motifold.solvers import HALS
@@ -34,8 +35,8 @@ def measure(T: int, missing: float, threads: int, rounds: int) -> dict[str, floa
             for name, problem in problems.items():
                 rules = Rules(tol=0, acceleration=acceleration)
                 loop = Loop(problem, HALS(), rules, workers)
-                state = loop._iterate(loop.start(W, H))
-                rivals[f"{form} {name}"] = partial(loop._iterate, state)
+                state = loop.descent.iterate(loop.start(W, H))
+                rivals[f"{form} {name}"] = partial(loop.descent.iterate, state)
         return median_milliseconds(rivals, rounds)
 
 

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.deconvolve import solve_H
-from motifold.fit import Acceleration, Loop, Rules, search
+from motifold.descent import Acceleration, Rules
+from motifold.fit import Loop, search
 from motifold.parallel import Workers
 from motifold.problem import Array, Boundary, Masks, Penalties, Problem
 from motifold.progress import ProgressBar
@@ -76,6 +77,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ortho_W : float, default=0
         Penalty on motifs that share features: ``λ/2 Σ_{i≠j}`` of the inner products of motifs
         summed over lags ("parts"). Both are ill-posed alone, like one-sided l1 penalties.
+    center : bool, default=False
+        Move motifs to the middle of their windows during the fit, so that none is cut off there.
+        A move is kept only if the objective does not rise.
     fixed_components : array-like of int or of bool, or None, default=None
         Motifs of ``components_init`` that stay exactly as given, in place and scale (in the data's
         precision), while the others are learnt: their indices, or True for each of them.
@@ -162,6 +166,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "x_ortho": [_NONNEGATIVE],
         "ortho_H": [_NONNEGATIVE],
         "ortho_W": [_NONNEGATIVE],
+        "center": ["boolean"],
         "fixed_components": ["array-like", None],
         "boundary": [StrOptions({"zero", "valid"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -194,6 +199,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         x_ortho: float = 0,
         ortho_H: float = 0,
         ortho_W: float = 0,
+        center: bool = False,
         fixed_components: Any = None,
         boundary: Boundary = "zero",
         max_iter: int = 1000,
@@ -219,6 +225,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.x_ortho = x_ortho
         self.ortho_H = ortho_H
         self.ortho_W = ortho_W
+        self.center = center
         self.fixed_components = fixed_components
         self.boundary = boundary
         self.max_iter = max_iter
@@ -288,6 +295,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             max_time=self.max_time,
             tol=self.tol,
             acceleration=Acceleration() if self.acceleration == "auto" else None,
+            center=self.center,
         )
         keep_order = components_init is not None
 

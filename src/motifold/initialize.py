@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from motifold.missing import filled_C
+from motifold.missing import hidden_fit, hidden_power
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem
 from motifold.statistics import h_statistics
@@ -39,7 +39,7 @@ def initial_factors(
     overlap = np.einsum("tk,tk->", statistics.C, H, dtype=np.float64)
     power = np.einsum("tk,tk->", statistics.correlate(H), H, dtype=np.float64)
     if problem.hidden:
-        power -= filled_C(problem, W, H, workers)[1]
+        power -= hidden_power(hidden_fit(problem, W, H, workers), workers)
     alpha = float(overlap / power) if power > 0 else 1.0
     if draw_W and draw_H:
         W *= problem.dtype.type(np.sqrt(alpha))

@@ -7,6 +7,8 @@ zeros at missing places, so that what they add to the statistics is a sum over t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from motifold.kernels import missing as kernels
@@ -15,47 +17,103 @@ from motifold.parallel import Workers
 from motifold.problem import Array, HiddenBlock, Problem
 from motifold.toeplitz import padded_rows, windows
 
+Values = list[list[Array | None]]
 
-def filled_P(problem: Problem, W: Array, H: Array, workers: Workers) -> Array:
-    """What the missing entries add to P, (N, L·K), if they are those of X̂ = W∗H."""
-    N, L, K = W.shape
-    oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K))
 
-    def group_sum(blocks: list[HiddenBlock]) -> Array:
-        P = np.zeros((N, L * K), dtype=W.dtype)
-        for block in blocks:
-            rows = _rows(block, H, L)
-            if block.columns is not None:
-                kernels.fill_P(rows.ravel(), oldest_first, K, block.first, block.columns, P)
+@dataclass(frozen=True)
+class HiddenFit:
+    """X̂ = W∗H at the missing entries.
+
+    Attributes
+    ----------
+    W, H : the factors it belongs to, (N, L, K) and (T, K)
+    values : for every block of ``problem.hidden`` its entries in the order they are listed, or None
+        where they are many: those are made anew wherever they are needed
+    """
+
+    problem: Problem
+    W: Array
+    H: Array
+    values: Values
+
+    def rows(self, block: HiddenBlock) -> Array:
+        """Rows of H from L−1 before the block on."""
+        segment = block.segment
+        return padded_rows(self.H[segment.start : segment.stop], block.a, block.b, self.problem.L)
+
+
+def hidden_fit(problem: Problem, W: Array, H: Array, workers: Workers) -> HiddenFit:
+    """X̂ of these factors at the missing entries."""
+    oldest_first = _oldest_first(W)
+    fit = HiddenFit(problem, W, H.copy(), [])
+
+    def values(block: HiddenBlock) -> Array | None:
+        if block.columns is None:
+            return None
+        out = np.empty(len(block.columns), dtype=W.dtype)
+        args = fit.rows(block).ravel(), oldest_first, W.shape[2], block.first, block.columns
+        kernels.fit_values(*args, out)
+        return out
+
+    fit.values.extend(workers.map(lambda group: [values(block) for block in group], problem.hidden))
+    return fit
+
+
+def fit_of_iterate(problem: Problem, W: Array, H: Array, workers: Workers) -> HiddenFit:
+    """The same, and nothing is computed if ``moved_power`` has just been asked for these arrays.
+
+    So it is at an iterate, whose arrays are never changed in place.
+    """
+    kept = problem.kept.get("hidden fit")
+    if kept is not None and kept[0] is W and kept[1] is H:
+        return kept[2]
+    return hidden_fit(problem, W, H, workers)
+
+
+def filled_P(fit: HiddenFit, workers: Workers) -> Array:
+    """What the missing entries add to P, (N, L·K)."""
+    N, L, K = fit.W.shape
+    oldest_first = _oldest_first(fit.W)
+
+    def group_sum(group: tuple[list[HiddenBlock], list[Array | None]]) -> Array:
+        P = np.zeros((N, L * K), dtype=fit.W.dtype)
+        for block, values in zip(*group, strict=True):
+            rows = fit.rows(block)
+            if values is not None:
+                kernels.add_to_P(rows.ravel(), values, K, block.first, block.columns, P)
             else:
-                fit, H_tilde = _hidden_fit(block, rows, oldest_first, workers)
-                P += fit.T @ H_tilde
+                entries, H_tilde = _many_entries(block, rows, oldest_first, workers)
+                P += entries.T @ H_tilde
         return P
 
     P = np.zeros((N, L * K))
-    for group in workers.map(group_sum, problem.hidden):
+    groups = list(zip(fit.problem.hidden, fit.values, strict=True))
+    for group in workers.map(group_sum, groups):
         P += group
-    return P.reshape(N, L, K)[:, ::-1].reshape(N, L * K).astype(W.dtype, copy=False)
+    return P.reshape(N, L, K)[:, ::-1].reshape(N, L * K).astype(fit.W.dtype, copy=False)
 
 
-def filled_C(problem: Problem, W: Array, H: Array, workers: Workers) -> tuple[Array, float]:
-    """What the missing entries add to C (T, K) if they are those of X̂, and their Σ X̂²."""
-    N, L, K = W.shape
-    oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(N, L * K))
-    C, power = np.zeros((problem.T, K), dtype=W.dtype), 0.0
+def filled_C(fit: HiddenFit, workers: Workers) -> tuple[Array, float]:
+    """What the missing entries add to C (T, K), and the sum of their squares."""
+    problem = fit.problem
+    _, L, K = fit.W.shape
+    oldest_first = _oldest_first(fit.W)
+    C, power = np.zeros((problem.T, K), dtype=fit.W.dtype), 0.0
 
-    def block_sum(block: HiddenBlock) -> tuple[Array, float]:
-        rows = _rows(block, H, L)
-        part = np.zeros(rows.shape, dtype=W.dtype)
-        if block.columns is not None:
-            flat = part.reshape(-1)
-            args = rows.ravel(), oldest_first, K, block.first, block.columns, flat
-            return part, kernels.fill_C(*args)
-        fit, _ = _hidden_fit(block, rows, oldest_first, workers)
-        shift_and_add(fit @ oldest_first, L - 1, part)
-        return part, float(np.einsum("tn,tn->t", fit, fit).sum(dtype=np.float64))
+    def block_sum(block: HiddenBlock, values: Array | None) -> tuple[Array, float]:
+        part = np.zeros((block.b - block.a + L - 1, K), dtype=fit.W.dtype)
+        if values is not None:
+            args = oldest_first, values, K, block.first, block.columns, part.reshape(-1)
+            kernels.add_to_C(*args)
+            return part, _squares(values)
+        entries, _ = _many_entries(block, fit.rows(block), oldest_first, workers)
+        shift_and_add(entries @ oldest_first, L - 1, part)
+        return part, _squares(entries)
 
-    sums = workers.map(lambda blocks: [block_sum(block) for block in blocks], problem.hidden)
+    groups = list(zip(problem.hidden, fit.values, strict=True))
+    sums = workers.map(
+        lambda group: [block_sum(*pair) for pair in zip(*group, strict=True)], groups
+    )
     for blocks, parts in zip(problem.hidden, sums, strict=True):
         for block, (part, block_power) in zip(blocks, parts, strict=True):
             begin = block.a - L + 1
@@ -68,11 +126,57 @@ def filled_C(problem: Problem, W: Array, H: Array, workers: Workers) -> tuple[Ar
     return C, power
 
 
-def _rows(block: HiddenBlock, H: Array, L: int) -> Array:
-    return padded_rows(H[block.segment.start : block.segment.stop], block.a, block.b, L)
+def hidden_power(fit: HiddenFit, workers: Workers) -> float:
+    """Σ X̂² over the missing entries."""
+    return _sum_of_squares(fit, fit.values, workers)
 
 
-def _hidden_fit(
+def moved_power(old: HiddenFit, H: Array, workers: Workers) -> float:
+    """The squared distance that the missing entries move if H takes the place of the old one's.
+
+    The new ones are kept, for ``fit_of_iterate``.
+    """
+    new = hidden_fit(old.problem, old.W, H, workers)
+    old.problem.kept["hidden fit"] = old.W, H, new
+    differences: Values = [
+        [None if a is None or b is None else a - b for a, b in zip(*pair, strict=True)]
+        for pair in zip(new.values, old.values, strict=True)
+    ]
+    # X̂ is linear in H: where entries are not kept, they are those of the difference.
+    step = HiddenFit(old.problem, old.W, new.H - old.H, differences)
+    return _sum_of_squares(step, differences, workers)
+
+
+def _sum_of_squares(fit: HiddenFit, values: Values, workers: Workers) -> float:
+    oldest_first = _oldest_first(fit.W)
+
+    def group_sum(group: tuple[list[HiddenBlock], list[Array | None]]) -> float:
+        return sum(
+            _squares(
+                _many_entries(block, fit.rows(block), oldest_first, workers)[0]
+                if entries is None
+                else entries
+            )
+            for block, entries in zip(*group, strict=True)
+        )
+
+    groups = list(zip(fit.problem.hidden, values, strict=True))
+    return sum(workers.map(group_sum, groups))
+
+
+def _squares(values: Array) -> float:
+    """Σ v² in float64; of a block, its rows in their own precision."""
+    if values.ndim == 1:
+        return float(np.einsum("i,i->", values, values, dtype=np.float64))
+    return float(np.einsum("tn,tn->t", values, values).sum(dtype=np.float64))
+
+
+def _oldest_first(W: Array) -> Array:
+    N, L, K = W.shape
+    return np.ascontiguousarray(W[:, ::-1].reshape(N, L * K))
+
+
+def _many_entries(
     block: HiddenBlock, rows: Array, oldest_first: Array, workers: Workers
 ) -> tuple[Array, Array]:
     """X̂ of a block at its missing entries, zero elsewhere, and its rows of H̃."""

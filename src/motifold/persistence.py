@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import inspect
 import json
 import math
 import os
@@ -24,8 +23,6 @@ import secrets
 import warnings
 import zipfile
 from collections.abc import Mapping
-from dataclasses import fields
-from numbers import Integral, Real
 from reprlib import repr as short
 from typing import Any, BinaryIO
 
@@ -35,28 +32,26 @@ from sklearn.utils.validation import check_is_fitted
 
 from motifold import __version__
 from motifold.estimator import CNMF
-from motifold.solvers import SOLVERS
 from motifold.state import History
+from motifold.stored import (
+    DTYPES,
+    FACTORS,
+    HISTORY,
+    JSON_MEMBER,
+    arrays_of,
+    check_json_size,
+    check_keys,
+    check_specs,
+    check_values,
+    fitted_scalars,
+    storable,
+    without_arrays,
+)
 
 FORMAT = "motifold.CNMF"
 FORMAT_VERSION = 1
 
-_JSON = "motifold.json"
-_MAX_JSON_BYTES = 16 * 2**20
 _MAX_NPY_HEADER = 512  # ours have 118 characters
-_FACTORS = ("components_", "activations_", "scales_")
-_HISTORY = tuple(f"history_.{column.name}" for column in fields(History))
-_DTYPES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys((*_FACTORS, *_HISTORY), ("<f8",)),
-    **dict.fromkeys(("components_", "activations_"), ("<f4", "<f8")),
-    "history_.iteration": ("<i8",),
-}
-_SCALARS: dict[str, type] = {
-    **dict.fromkeys(("converged_", "_solved"), bool),
-    **dict.fromkeys(("n_iter_", "n_features_in_"), int),
-    **dict.fromkeys(("loss_", "kkt_residual_", "reconstruction_err_", "_transform_tol"), float),
-    "stop_reason_": str,
-}
 
 
 def save(model: CNMF, path: str | os.PathLike[str]) -> None:
@@ -87,22 +82,22 @@ def save(model: CNMF, path: str | os.PathLike[str]) -> None:
     ...     model.save(os.path.join(folder, "model.npz"))
     """
     check_is_fitted(model)
-    params, left_out = _storable(model.get_params(deep=False))
+    params, left_out = storable(model.get_params(deep=False))
     header = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "motifold_version": __version__,
         "params": params,
-        "fitted": _fitted(model),
+        "fitted": fitted_scalars(model),
     }
     if getattr(model, "_recording", None) is not None:
         header["recording"] = model._recording
-    arrays = _arrays(model)
+    arrays = arrays_of(model)
     text = json.dumps(header, allow_nan=False).encode("ascii")
     try:  # what load would refuse is not written
-        _check_json_size(len(text))
-        _check_specs(_without_arrays(header), {n: (a.shape, a.dtype) for n, a in arrays.items()})
-        _check_values(arrays)
+        check_json_size(len(text))
+        check_specs(without_arrays(header), {n: (a.shape, a.dtype) for n, a in arrays.items()})
+        check_values(arrays)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"This model cannot be saved: {error} If parameters or attributes were changed after "
@@ -174,64 +169,13 @@ def load(path: str | os.PathLike[str]) -> CNMF:
 # --- writing ----------------------------------------------------------------------------------
 
 
-def _storable(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The parameters as JSON, and the names of those that cannot be."""
-    stored: dict[str, Any] = {}
-    left_out = []
-    for name, value in params.items():
-        try:
-            stored[name] = _encode(value)
-        except TypeError:
-            left_out.append(name)
-    return stored, left_out
-
-
-def _encode(value: Any) -> Any:
-    """The value as JSON; TypeError if it cannot be."""
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        number = float(value)
-        return number if math.isfinite(number) else {"float": str(number)}
-    if isinstance(value, (list, tuple, np.ndarray)) and np.ndim(value) == 1:
-        items = [_encode(item) for item in value]
-        if all(type(item) in (bool, int) for item in items):
-            return items
-    for name, solver in SOLVERS.items():
-        if type(value) is solver:
-            options = value.get_params()
-            return {"solver": name, "options": {key: _encode(options[key]) for key in options}}
-    raise TypeError(f"{type(value).__name__} cannot be stored.")
-
-
-def _fitted(model: CNMF) -> dict[str, Any]:
-    names = getattr(model, "feature_names_in_", None)
-    fitted = {name: _encode(kind(getattr(model, name))) for name, kind in _SCALARS.items()}
-    fitted["_lengths"] = [int(length) for length in model._lengths]
-    fitted["feature_names_in_"] = None if names is None else [str(name) for name in names]
-    return fitted
-
-
-def _arrays(model: CNMF) -> dict[str, np.ndarray]:
-    arrays = {name: getattr(model, name) for name in _FACTORS}
-    arrays |= {name: getattr(model.history_, name.partition(".")[2]) for name in _HISTORY}
-    return {
-        name: np.ascontiguousarray(array, dtype=np.asarray(array).dtype.newbyteorder("<"))
-        for name, array in arrays.items()
-    }
-
-
 def _write(path: str, header: bytes, arrays: Mapping[str, np.ndarray]) -> None:
     """Write beside ``path``, then rename: the file is the old one or the new one, never half."""
     temporary = os.path.join(os.path.dirname(path), f".motifold-{secrets.token_hex(8)}.tmp")
     try:
         with open(temporary, "xb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(zipfile.ZipInfo(_JSON), header)
+                archive.writestr(zipfile.ZipInfo(JSON_MEMBER), header)
                 for name, array in arrays.items():
                     info = zipfile.ZipInfo(f"{name}.npy")
                     with archive.open(info, "w", force_zip64=True) as member:
@@ -255,16 +199,16 @@ def _read(file: BinaryIO) -> CNMF:
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, file.seek(0, os.SEEK_END))
         header = _read_header(archive, members)
-        expected = {_JSON, *(f"{name}.npy" for name in _DTYPES)}
-        _check_keys("the archive", members, expected)
-        model = _without_arrays(header)
-        infos = {name: members[f"{name}.npy"] for name in _DTYPES}
-        _check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
+        expected = {JSON_MEMBER, *(f"{name}.npy" for name in DTYPES)}
+        check_keys("the archive", members, expected)
+        model = without_arrays(header)
+        infos = {name: members[f"{name}.npy"] for name in DTYPES}
+        check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
         arrays = {name: _read_array(archive, infos[name]) for name in infos}
-    _check_values(arrays)
-    for name in _FACTORS:
+    check_values(arrays)
+    for name in FACTORS:
         setattr(model, name, arrays[name])
-    model.history_ = History(*(arrays[name] for name in _HISTORY))
+    model.history_ = History(*(arrays[name] for name in HISTORY))
     return model
 
 
@@ -293,17 +237,17 @@ def _read_header(
     archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]
 ) -> dict[str, Any]:
     """The JSON member, if it is of this format and version."""
-    if _JSON not in members:
-        raise ValueError(f"it is not a motifold model: it has no member {_JSON}.")
-    _check_stored(members[_JSON])
-    _check_json_size(members[_JSON].file_size)
-    text = archive.read(members[_JSON])
+    if JSON_MEMBER not in members:
+        raise ValueError(f"it is not a motifold model: it has no member {JSON_MEMBER}.")
+    _check_stored(members[JSON_MEMBER])
+    check_json_size(members[JSON_MEMBER].file_size)
+    text = archive.read(members[JSON_MEMBER])
     try:
         header = json.loads(text.decode("utf-8"), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{_JSON} is not valid JSON ({error}).") from error
+        raise ValueError(f"{JSON_MEMBER} is not valid JSON ({error}).") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f"it is not a motifold model: {_JSON} does not say {FORMAT!r}.")
+        raise ValueError(f"it is not a motifold model: {JSON_MEMBER} does not say {FORMAT!r}.")
     version = header.get("format_version")
     if type(version) is not int or version != FORMAT_VERSION:
         newer = type(version) is int and version > FORMAT_VERSION
@@ -345,111 +289,3 @@ def _read_array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     with archive.open(info) as member:
         array = npy.read_array(member, allow_pickle=False, max_header_size=_MAX_NPY_HEADER)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-# --- checks, the same for both ways -------------------------------------------------------------
-
-
-def _check_keys(what: str, found: Any, expected: set[str], optional: Any = ()) -> None:
-    if not isinstance(found, dict):
-        raise ValueError(f"{what} must be a table, not {short(found)}.")
-    missing, unknown = expected - found.keys(), found.keys() - expected - set(optional)
-    if missing:
-        raise ValueError(f"{what} has no {', '.join(sorted(missing))}.")
-    if unknown:
-        raise ValueError(f"{what} has what motifold does not know: {short(sorted(unknown))}.")
-
-
-def _check_json_size(size: int) -> None:
-    if size > _MAX_JSON_BYTES:
-        raise ValueError(f"{_JSON} has {size} bytes; at most {_MAX_JSON_BYTES} are read.")
-
-
-def _without_arrays(header: Mapping[str, Any]) -> CNMF:
-    """The model that the JSON describes, its arrays still missing."""
-    top = {"format", "format_version", "motifold_version", "params", "fitted"}
-    _check_keys(_JSON, header, top, ("recording",))
-    params, fitted = header["params"], header["fitted"]
-    _check_keys("params", params, {"n_components", "n_lags"}, inspect.signature(CNMF).parameters)
-    _check_keys("fitted", fitted, {*_SCALARS, "_lengths", "feature_names_in_"})
-    model = CNMF(**{name: _decode(value) for name, value in params.items()})
-    model._validate_params()
-    for name, kind in _SCALARS.items():
-        value = _decode(fitted[name])
-        if type(value) is not kind:
-            raise ValueError(f"{name} must be of type {kind.__name__}, not {short(value)}.")
-        setattr(model, name, value)
-    if model.n_iter_ < 0 or model.n_features_in_ < 1 or not model._transform_tol >= 0:
-        raise ValueError("n_iter_, n_features_in_ or _transform_tol is out of range.")
-    _set_lists(model, fitted["_lengths"], fitted["feature_names_in_"])
-    if "recording" in header:
-        model._recording = _checked_origin(header["recording"])
-    return model
-
-
-def _checked_origin(origin: Any) -> dict[str, Any]:
-    """How the data was read: text and numbers only. Nothing is read by it but on demand."""
-    _check_keys("recording", origin, {"source", "rate", "options"})
-    _check_keys("recording.options", origin["options"], set(), origin["options"])
-    values = (origin["source"], origin["rate"], *origin["options"].values())
-    if not all(value is None or type(value) in (str, int, float) for value in values):
-        raise ValueError("recording must hold text and numbers only.")
-    return dict(origin)
-
-
-def _set_lists(model: CNMF, lengths: Any, names: Any) -> None:
-    if not _is_list_of(int, lengths) or min(lengths, default=0) < 1:
-        raise ValueError("_lengths must be a list of positive whole numbers.")
-    model._lengths = lengths
-    if names is None:
-        return
-    if not _is_list_of(str, names) or len(names) != model.n_features_in_:
-        raise ValueError(f"feature_names_in_ must be a list of {model.n_features_in_} names.")
-    model.feature_names_in_ = np.array(names, dtype=object)
-
-
-def _is_list_of(kind: type, values: Any) -> bool:
-    return isinstance(values, list) and all(type(value) is kind for value in values)
-
-
-def _decode(value: Any) -> Any:
-    """What ``_encode`` was given."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if _is_list_of(bool, value) or _is_list_of(int, value):
-        return value
-    if isinstance(value, dict):
-        if value.keys() == {"float"} and value["float"] in ("nan", "inf", "-inf"):
-            return float(value["float"])
-        if value.keys() == {"solver", "options"} and isinstance(value["options"], dict):
-            solver: Any = SOLVERS.get(str(value["solver"]))
-            options = {name: _decode(option) for name, option in value["options"].items()}
-            if solver is not None and options.keys() <= vars(solver()).keys():
-                return solver(**options)
-    raise ValueError(f"{_JSON} has a value that motifold does not know: {short(value)}.")
-
-
-def _check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> None:
-    """Shapes must agree with each other, the parameters and the segments; dtypes be ours."""
-    K, L, N, T = model.n_components, model.n_lags, model.n_features_in_, sum(model._lengths)
-    records = specs[_HISTORY[0]][0][:1]
-    if not records or records[0] < 1:
-        raise ValueError("the history is empty.")
-    shapes = dict.fromkeys(_HISTORY, records)
-    shapes |= {"components_": (K, L, N), "activations_": (T, K), "scales_": (K,)}
-    for name, (shape, dtype) in specs.items():
-        if dtype.str not in _DTYPES[name]:
-            raise ValueError(f"{name} is of dtype {dtype}, not {' or '.join(_DTYPES[name])}.")
-        if shape != shapes[name]:
-            raise ValueError(
-                f"{name} has shape {short(shape)}; by the parameters, the segments and the other "
-                f"arrays it must be {short(shapes[name])}."
-            )
-
-
-def _check_values(arrays: Mapping[str, np.ndarray]) -> None:
-    for name in _FACTORS:
-        with np.errstate(invalid="ignore"):
-            low, high = arrays[name].min(), arrays[name].max()
-        if not (low >= 0 and high < np.inf):  # NaN fails both
-            raise ValueError(f"{name} must be finite and nonnegative; it is not.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from motifold.missing import filled_C
+from motifold.missing import hidden_fit, hidden_power
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem
 from motifold.state import LoopState
@@ -70,5 +70,6 @@ def power_shares(problem: Problem, state: LoopState, workers: Workers) -> Array:
         shares[k] = np.dot(products.astype(np.float64), alone[:, k].astype(np.float64))
         if problem.hidden:
             motif, activation = state.W[:, :, k : k + 1], state.H[:, k : k + 1]
-            shares[k] += filled_C(problem, motif, activation.copy(), workers)[1]
+            fit = hidden_fit(problem, motif, activation.copy(), workers)
+            shares[k] += hidden_power(fit, workers)
     return np.maximum(shares / problem.squared_norm, 0.0)

@@ -58,6 +58,7 @@ class LoopState:
     finished_H: bool = False
     gave_up_H: bool = False
     revivals: int = 0
+    centrings: int = 0
     transform_tol: float = 0.0
     stop_reason: str = ""
     record: list[tuple[float, float, float, float]] = field(default_factory=list)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.kernels.windows import correlate_tails, lag_products, shift_and_add
-from motifold.missing import filled_C
+from motifold.missing import HiddenFit, filled_C, hidden_fit, moved_power
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem, Segment, sum_of_others
 from motifold.spectral import Spectra, best_way
@@ -106,10 +106,11 @@ class HStatistics:
         """The same statistics with the missing entries replaced by X̂ of this H."""
         if self.fill is None:
             return self
-        C, power = self.fill.filled(H, self.workers)
-        if self.slope is None:
-            return replace(self, C=C, fill_power=power)
-        return replace(self, C=C - self.slope, C_data=C, fill_power=power)
+        fill, C, power = self.fill.at(H, self.workers)
+        changes: dict[str, Any] = (
+            {"C": C} if self.slope is None else {"C": C - self.slope, "C_data": C}
+        )
+        return replace(self, fill=fill, fill_power=power, **changes)
 
     def coupling(self, H: Array) -> tuple[float, float]:
         """Values at H of the penalties that are in the slope and in the Grams."""
@@ -159,19 +160,33 @@ class HStatistics:
 
 @dataclass(frozen=True)
 class Fill:
-    """How missing entries enter C: the observed part of it, and the motifs that make X̂."""
+    """How missing entries enter C.
+
+    Attributes
+    ----------
+    W : the motifs that make X̂
+    C : the part of it that is observed
+    fit : the missing entries that have been entered, if any
+    """
 
     problem: Problem
     W: Array
     C: Array
+    fit: HiddenFit | None = None
 
-    def filled(self, H: Array, workers: Workers) -> tuple[Array, float]:
-        """C (T, K) with the missing entries those of X̂, and their Σ X̂²."""
-        C, power = filled_C(self.problem, self.W, H, workers)
-        return np.add(C, self.C, out=C), power
+    def at(self, H: Array, workers: Workers) -> tuple[Fill, Array, float]:
+        """The fill with the entries of W∗H; C (T, K) with them; and the sum of their squares."""
+        fit = hidden_fit(self.problem, self.W, H, workers)
+        C, power = filled_C(fit, workers)
+        return replace(self, fit=fit), np.add(C, self.C, out=C), power
+
+    def moved(self, H: Array, workers: Workers) -> float:
+        """The squared distance of the entries of W∗H from those that have been entered."""
+        assert self.fit is not None
+        return moved_power(self.fit, H, workers)
 
     def mapped(self, part: Map) -> Fill:
-        """The same with both arrays mapped."""
+        """The same with both arrays mapped, and nothing entered."""
         return Fill(self.problem, part(self.W), part(self.C))
 
 
@@ -324,15 +339,18 @@ def free_squared_residual(
 ) -> float:
     """‖X − X̂‖² = ‖X‖² − ⟨C, H⟩ + ⟨∇, H⟩, without touching X; gradient (T, K) is A∗H − C.
 
-    What the penalties added is taken out again; missing entries must be those of this H. It
-    cancels when the fit is good; see ``free_loss_noise``.
+    What the penalties added is taken out again, and so is how far missing entries have moved since
+    they were entered. It cancels when the fit is good; see ``free_loss_noise``.
     """
     C = statistics.C if statistics.C_data is None else statistics.C_data
     fitted = np.einsum("tk,tk->", C, H, dtype=np.float64)
     slope = np.einsum("tk,tk->", gradient, H, dtype=np.float64)
     linear, quadratic = statistics.coupling(H)  # ⟨∇, H⟩ has the quadratic ones twice
     free = problem.squared_norm - float(fitted) + float(slope)
-    return max(0.0, free + statistics.fill_power - linear - 2 * quadratic)
+    free += statistics.fill_power - linear - 2 * quadratic
+    if statistics.fill is not None:
+        free -= statistics.fill.moved(H, statistics.workers)
+    return max(0.0, free)
 
 
 def free_loss_noise(dtype: np.dtype) -> float:

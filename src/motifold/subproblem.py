@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from motifold.certificate import kkt_residual_W
-from motifold.missing import filled_P
+from motifold.missing import filled_P, fit_of_iterate
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem, sum_of_others
 from motifold.solvers import Inner, Solver
@@ -29,7 +29,7 @@ def w_subproblem(problem: Problem, W: Array, H: Array, workers: Workers) -> WSta
     P, B = statistics.P, statistics.B
     slope = None
     if problem.hidden:
-        P = P + filled_P(problem, W, H, workers)
+        P = P + filled_P(fit_of_iterate(problem, W, H, workers), workers)
     if penalties.ortho_W:
         different = np.tile(1 - np.eye(problem.K), (problem.L, problem.L))
         B = B + (penalties.ortho_W * different).astype(B.dtype)
@@ -92,12 +92,11 @@ def h_subproblem(problem: Problem, W: Array, H: Array, workers: Workers) -> HSta
 
 def update_activations(
     solver: Solver, problem: Problem, H: Array, statistics: HStatistics, inner: Inner
-) -> HStatistics:
-    """Let the solver update H (changes it); the statistics with the missing entries of this H."""
+) -> None:
+    """Let the solver update H (changes it)."""
     solver.update_H(H, statistics, problem.penalties, inner)
     if problem.hidden:
         H[~problem.seen[1]] = 0  # the observed loss is flat there: rounding alone moves them
-    return statistics.refilled(H)
 
 
 def penalty(problem: Problem, W: Array, H: Array, statistics: HStatistics) -> float:

@@ -47,10 +47,10 @@ def check_recording(
         array = _as_array(X, name)
         sizes = segment_lengths(array.shape[0], lengths, segments)
         if check_values:
-            _check_values(array, name, nonnegative)
+            check_entries(array, name, nonnegative)
         return np.split(array, np.cumsum(sizes)[:-1]) if len(sizes) > 1 else [array]
     for array, label in zip(arrays, names if check_values else [], strict=check_values):
-        _check_values(array, label, nonnegative)
+        check_entries(array, label, nonnegative)
     return arrays
 
 
@@ -74,7 +74,7 @@ def check_masked_recording(
     zeroed, start = [], 0
     for i, (array, observed) in enumerate(zip(arrays, masks, strict=True)):
         name, first = ("X", start) if stacked else (f"X[{i}]", 0)
-        _check_values(array, name, True, observed, first)
+        check_entries(array, name, True, observed, first)
         if array[~observed].any():  # NaN counts
             array = np.where(observed, array, array.dtype.type(0))
         zeroed.append(array)
@@ -251,7 +251,7 @@ def _first_non_number(X: Any) -> tuple[int, int, Any] | None:
     return None
 
 
-def _check_values(
+def check_entries(
     X: Array, name: str, nonnegative: bool, observed: Mask | None = None, first: int = 0
 ) -> None:
     """Raise at the first NaN, infinity or negative entry; X is read in blocks of rows.

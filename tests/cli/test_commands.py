@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -117,6 +119,63 @@ def test_exit_codes(counts, model, tmp_path):
     answer = run("fit", counts, "-k", 1, "-l", 3, "-o", tmp_path / "m.npz")
     assert (answer.exit_code, "row 5, column 3" in answer.output) == (3, True)
     assert "--negatives clip" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["transform", "none.npz", "counts.npy"], 3, "none.npz: No such file"),
+        (["events", "none.npz"], 3, "none.npz"),
+        (["report", "none.npz", "--data", "counts.npy"], 3, "none.npz"),
+        (["events", "counts.npy"], 3, "not a motifold model"),
+        (["info", "counts.npy", "--rate", "fs"], 3, "is no number"),
+        (["info", "counts.npy", "--rate", "-1"], 3, "positive"),
+        (["info", "."], 3, "with --kind"),
+        (["fit", "counts.npy", "-k", "0", "-l", "3"], 2, "-k"),
+        (["sweep", "counts.npy", "-k", "1", "-l", "0"], 1, "is no duration"),
+        (["reproduce", "songbird", "--data", "none"], 2, "none"),
+    ],
+)
+def test_what_cannot_be_used_is_named(counts, monkeypatch, arguments, code, told):
+    monkeypatch.chdir(counts.parent)
+    answer = run(*arguments)
+    assert (answer.exit_code, told in answer.output) == (code, True), answer.output
+    assert "Traceback" not in answer.output
+
+
+def test_hints_are_in_the_words_of_options(tmp_path):
+    np.save(tmp_path / "wide.npy", X[:5])
+    assert "--orientation features_first" in ok("info", tmp_path / "wide.npy").output
+
+
+def test_info_does_not_load(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        long = file.create_dataset("x", (50_000, 200), "f8", chunks=(1000, 200))  # 80 MB
+        long[:] = 1.0
+        file.create_dataset("huge", (2**27, 200), "f4", chunks=(2**18, 200))
+    tracemalloc.start()
+    told = json.loads(ok("info", path, "--key", "x", "--json").stdout)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (told["mean"], told["looked_at"]) == (1.0, None)
+    assert peak < 40e6
+    # Of a hundred gigabytes a part is looked at.
+    told = json.loads(ok("info", path, "--key", "huge", "--max-bytes", 10**12, "--json").stdout)
+    assert told["time_bins"] == 2**27
+    assert told["looked_at"].startswith("1%")
+
+
+def test_the_help_has_all_options_explained():
+    for name in main.list_commands(None):
+        command = main.get_command(None, name)
+        bare = [p.name for p in command.params if isinstance(p, click.Option) and not p.help]
+        assert bare == [], name
+    shown = ok("fit", "--help").output
+    assert shown.index("--json") < shown.index("How the file is read:") < shown.index("--missing")
+    for shell in ("bash_source", "zsh_source", "fish_source"):
+        assert shell in ok("--help").output
 
 
 def test_a_missing_library_is_named(tmp_path, monkeypatch):

@@ -9,7 +9,8 @@ from cases import make_case
 
 from motifold import CNMF
 from motifold.datasets import make_sequences
-from motifold.fit import Acceleration, Loop, Rules, search
+from motifold.descent import Acceleration, Rules
+from motifold.fit import Loop, search
 from motifold.parallel import Workers
 from motifold.solvers import HALS, find_solver
 from motifold.state import SearchState

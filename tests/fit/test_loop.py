@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold import CNMF
-from motifold.fit import Acceleration, Loop, Rules, search
+from motifold.descent import Acceleration, Rules
+from motifold.fit import Loop, search
 from motifold.parallel import Workers
 from motifold.solvers import HALS, find_solver
 from motifold.state import LoopState, SearchState
@@ -62,10 +64,10 @@ def test_accelerated_fits_never_rise(solver, dtype, case: Case):
 @pytest.mark.parametrize("acceleration", [None, AUTO], ids=["published", "auto"])
 @pytest.mark.parametrize("solver", ["hals", "anls", "mu"])
 @settings(max_examples=40)
-@given(case=full_cases())
-def test_fits_never_rise_whatever_is_asked(solver, acceleration, case: Case):
-    """Missing entries, fixed motifs, all penalties: the objective is the oracle's."""
-    state = run(case, solver, acceleration=acceleration, max_iter=25, tol=1e-6)
+@given(case=full_cases(), center=st.booleans())
+def test_fits_never_rise_whatever_is_asked(solver, acceleration, case: Case, center: bool):
+    """Missing entries, fixed and centred motifs, all penalties: the objective is the oracle's."""
+    state = run(case, solver, acceleration=acceleration, max_iter=25, tol=1e-6, center=center)
     objective = state.history.objective
     slack = 1e-6 * objective[:-1] + 1e-13 * (1 + np.sum(case.X**2))
     assert np.all(np.diff(objective) <= slack)
@@ -100,10 +102,15 @@ def test_extrapolation_helps():
     assert fast.iteration < 0.5 * plain.iteration
 
 
+@pytest.mark.parametrize("center", [False, True], ids=["", "center"])
+@pytest.mark.parametrize("missing", [0.0, 0.1, 0.4])
 @pytest.mark.parametrize("acceleration", [None, AUTO], ids=["published", "auto"])
-def test_a_saved_state_goes_on_as_if_nothing_had_happened(acceleration):
+def test_a_saved_state_goes_on_as_if_nothing_had_happened(acceleration, missing, center):
     case = make_case([80, 30], N=5, K=2, L=4)
-    rules = {"acceleration": acceleration, "tol": 1e-5}
+    if missing:
+        observed = np.random.default_rng(0).random(case.X.shape) >= missing
+        case = replace(case, observed=observed)
+    rules = {"acceleration": acceleration, "tol": 1e-5, "center": center}
     whole = run(case, max_iter=40, **rules)
     problem = case.problem()
     with Workers(1) as workers:

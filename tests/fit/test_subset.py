@@ -9,8 +9,10 @@ import pytest
 
 from motifold import CNMF
 from motifold.datasets import make_sequences
-from motifold.fit import Acceleration, Loop, Rules
+from motifold.descent import Acceleration, Descent, Rules
+from motifold.fit import Loop
 from motifold.initialize import initial_factors
+from motifold.moves import started_on_a_part
 from motifold.parallel import Workers
 from motifold.problem import Penalties, Problem
 from motifold.solvers import HALS, MU
@@ -69,10 +71,10 @@ def test_a_good_start_and_mu_are_left_alone():
         rules = Rules(max_iter=20, tol=0, acceleration=Acceleration())
         state = Loop(problem, HALS(), rules, workers)
         good = state.run(state.start(W, H))
-        again = Loop(problem, HALS(), rules, workers)
-        assert again._started_on_a_part(again.start(good.W, good.H)) is None
-        multiplicative = Loop(problem, MU(), rules, workers)
-        assert multiplicative._started_on_a_part(multiplicative.start(W, H)) is None
+        again = Descent(problem, HALS(), rules, workers)
+        assert started_on_a_part(again, again.start(good.W, good.H)) is None
+        multiplicative = Descent(problem, MU(), rules, workers)
+        assert started_on_a_part(multiplicative, multiplicative.start(W, H)) is None
 
 
 def test_the_certificate_is_for_all_of_the_data():

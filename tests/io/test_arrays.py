@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -171,6 +172,7 @@ def test_mat(tmp_path, save):
     assert "3 rows and 20 columns" in error_of(path)
     recording = read(path, orientation="features_first", rate="fs")
     np.testing.assert_array_equal(np.asarray(recording.X), X)
+    assert isinstance(recording.X, np.memmap) == (save is save_mat_v73)  # after the block of text
     assert recording.rate == 200
     np.testing.assert_array_equal(np.asarray(read(path, orientation="time_first").X), X.T)
     assert "counts" in error_of(path, key="nothing", orientation="time_first")
@@ -224,10 +226,23 @@ def h5(tmp_path):
     return path
 
 
+def store_anew(path, key, **options):
+    """Replace a dataset by one of the same values that is stored otherwise."""
+    import h5py
+
+    with h5py.File(path, "r+") as file:
+        values = file[key][:]
+        del file[key]
+        file.create_dataset(key, data=values, **options)
+
+
 @pytest.mark.parametrize("key", ["session/counts", "/session/counts", "soft"])
-def test_hdf5_is_lazy(h5, key):
+@pytest.mark.parametrize("chunked", [False, True])
+def test_hdf5_stays_on_disk(h5, key, chunked):
+    if chunked:
+        store_anew(h5, "session/counts", chunks=(7, 2), compression="gzip")
     recording = read(h5, key=key)
-    assert not isinstance(recording.X, np.ndarray)
+    assert isinstance(recording.X, np.memmap) == (not chunked)
     np.testing.assert_array_equal(recording.X[4:7], X[4:7])
     np.testing.assert_array_equal(recording.checked().X, X)
     turned = read(h5, key=key, orientation="features_first")
@@ -315,3 +330,114 @@ def test_zarr_that_claims_too_much(store):
     assert "max_bytes" in error_of(store)
     file.write_text(file.read_text()[:40])
     assert "cut short" in error_of(store)
+
+
+# --- memory ---------------------------------------------------------------------------------
+
+LONG = np.tile(np.arange(500, dtype="i2"), (30_000, 1))  # 30 MB, 120 MB in float64
+
+
+def peak_of(function) -> int:
+    """Bytes that are allocated by NumPy and Python at most while the function runs."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(params=["rows.h5", "columns.h5", "a.zarr"])
+def long_file(tmp_path, request):
+    path = tmp_path / request.param
+    if path.suffix == ".zarr":
+        zarr = pytest.importorskip("zarr")
+        array = zarr.create_array(str(path), shape=LONG.shape, chunks=(1000, 100), dtype="i2")
+        array[:] = LONG
+    else:
+        import h5py
+
+        chunks = (1000, 500) if request.param == "rows.h5" else (len(LONG), 5)
+        with h5py.File(path, "w") as file:
+            file.create_dataset("x", data=LONG, chunks=chunks, compression="lzf")
+    return path
+
+
+@pytest.mark.parametrize("orientation", ["time_first", "features_first"])
+def test_no_second_copy_is_made(long_file, orientation):
+    recording = read(long_file, orientation=orientation)
+    found = []
+    peak = peak_of(lambda: found.append(recording.checked(negatives="clip").X))
+    expected = LONG if orientation == "time_first" else LONG.T
+    assert found[0].dtype == np.float64
+    np.testing.assert_array_equal(found[0], expected)
+    assert peak < found[0].nbytes + LONG.nbytes  # a second copy of either kind would be above
+
+
+def test_a_mapped_dataset_takes_no_memory(tmp_path):
+    import h5py
+
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        file["x"] = LONG.astype("f4")
+    assert peak_of(lambda: read(path).checked()) < 20 * 2**20  # of 60 MB
+
+
+def test_odd_types_are_not_mapped(tmp_path):
+    """A number of 24 bits, or the other byte order, is not the memory of a NumPy array."""
+    import h5py
+
+    path = tmp_path / "a.h5"
+    odd = h5py.h5t.STD_I32LE.copy()
+    odd.set_precision(24)
+    with h5py.File(path, "w") as file:
+        space = h5py.h5s.create_simple(X.shape)
+        dataset = h5py.Dataset(h5py.h5d.create(file.id, b"x", odd, space))
+        dataset[:] = X
+        file.create_dataset("swapped", data=X, dtype=">f8")
+    recording = read(path, key="x")
+    assert not isinstance(recording.X, np.memmap)
+    np.testing.assert_array_equal(np.asarray(recording.X), X)
+    np.testing.assert_array_equal(read(path, key="swapped").checked().X, X)
+
+
+# --- missing entries ------------------------------------------------------------------------
+
+
+def test_missing_entries(tmp_path):
+    path = tmp_path / "a.npy"
+    holes = X.copy()
+    holes[3, 1] = holes[7, 2] = np.nan
+    np.save(path, holes)
+    assert 'missing="mask"' in error_of(path)
+    recording = read(path, missing="mask").checked()
+    np.testing.assert_array_equal(recording.mask, ~np.isnan(holes))
+    assert recording.options == {"missing": "mask"}
+    np.testing.assert_array_equal(recording.X, holes)
+    assert read(path).mask is None
+    holes[3, 1] = -1
+    np.save(path, holes)
+    assert "row 3, column 1" in error_of(path, missing="mask")
+    shifted = read(path, missing="mask", negatives="shift").checked()
+    np.testing.assert_array_equal(shifted.X, holes + 1)
+    np.save(path, X)
+    assert read(path, missing="mask").checked().mask is None
+    np.save(path, np.full_like(X, np.nan))
+    assert "Every entry is NaN" in error_of(path, missing="mask")
+    holes[3, 1] = np.inf
+    np.save(path, holes)
+    assert "infinity" in error_of(path, missing="mask")
+    with pytest.raises(ValueError, match="missing must be one of"):
+        read(path, missing="drop")
+
+
+def test_loss_over_what_is_observed():
+    from motifold.io import Recording
+
+    holes = X.copy()
+    holes[3, 1] = np.nan
+    recording = Recording(holes, "here", missing="mask")
+    guess = np.full_like(X, 7.0)
+    there = recording.mask
+    expected = np.linalg.norm((X - guess)[there]) / np.linalg.norm(X[there])
+    assert recording.relative_loss(guess) == pytest.approx(expected)

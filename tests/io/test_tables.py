@@ -46,6 +46,36 @@ def test_text_that_lies(tmp_path, text):
         read(path)
 
 
+def test_empty_cells_are_missing(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("time,a,b\n0,1,\n0.5,NA,2\n1.0,3,nan\n")
+    with pytest.raises(RecordingError, match='missing="mask"'):
+        read(path)
+    recording = read(path, missing="mask", time="time").checked()
+    np.testing.assert_array_equal(recording.X, [[1, np.nan], [np.nan, 2], [3, np.nan]])
+    np.testing.assert_array_equal(recording.mask, [[True, False], [False, True], [True, False]])
+    assert recording.rate == 2
+    path.write_text("a,b\n1,\n2,word\n")
+    with pytest.raises(RecordingError, match="word"):
+        read(path, missing="mask")
+
+
+def test_frames_with_gaps(tmp_path):
+    path = tmp_path / "a.parquet"
+    frame = polars.DataFrame({"a": [1, None, 3], "b": [0.5, None, float("nan")]})
+    frame.write_parquet(path)
+    expected = [[1, 0.5], [np.nan, np.nan], [3, np.nan]]
+    recordings = [
+        read(path, missing="mask"),
+        from_frame(frame),
+        from_frame(pandas.DataFrame({"a": pandas.array([1, None, 3]), "b": frame["b"].to_numpy()})),
+    ]
+    for recording in recordings:
+        found = recording.checked(missing="mask")
+        np.testing.assert_array_equal(found.X, expected)
+        assert found.mask.sum() == 3
+
+
 def test_parquet(tmp_path):
     path = tmp_path / "a.parquet"
     frame = polars.DataFrame({"time": np.arange(6) / 4, "a": X[:, 0], "b": X[:, 1].astype(int)})

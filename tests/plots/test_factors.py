@@ -88,7 +88,7 @@ def test_time_in_bins(model: CNMF, X: np.ndarray) -> None:
 
 
 def test_time_in_seconds(model: CNMF, X: np.ndarray) -> None:
-    axes = axes_of(plot_factors(model, X, sampling_rate=RATE, time_range=(0.3, 2.3)))
+    axes = axes_of(plot_factors(model, X, rate=RATE, time_range=(0.3, 2.3)))
     assert axes["reconstruction"].get_xlabel() == "time (s)"
     assert axes["motif 3"].get_xlabel() == "lag (s)"
     assert axes["data"].images[0].get_extent()[:2] == pytest.approx([0.3, 2.3])
@@ -182,7 +182,7 @@ def test_a_million_bins_are_few_points(long_model: CNMF) -> None:
 
 def test_many_motifs_have_labels_that_do_not_collide() -> None:
     model = CNMF(16, 4, acceleration=None, random_state=0, tol=0, max_iter=2)
-    figure = plot_factors(model.fit(np.random.default_rng(0).random((60, 8))), sampling_rate=62.5)
+    figure = plot_factors(model.fit(np.random.default_rng(0).random((60, 8))), rate=62.5)
     figure.draw_without_rendering()
     axes = [ax for ax in figure.axes if str(ax.get_label()).startswith("motif")]
     boxes = [ax.title.get_window_extent() for ax in axes]
@@ -196,8 +196,8 @@ def test_many_motifs_have_labels_that_do_not_collide() -> None:
         {"time_range": (10, 10)},
         {"time_range": (-5, 10)},
         {"time_range": (0, T + 1)},
-        {"time_range": (0, 10), "sampling_rate": RATE},
-        {"sampling_rate": 0},
+        {"time_range": (0, 10), "rate": RATE},
+        {"rate": 0},
         {"show": "data"},
         {"show": "nothing"},
         {"feature_axis": [1, 2]},

@@ -10,11 +10,13 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter1d
 
 from motifold import CNMF
 from motifold.datasets import make_sequences
+from motifold.findings import sort_features
 from motifold.io import Recording, read
-from motifold.report import write_report
+from motifold.report import pictures, write_report
 from motifold.report.facts import Facts
 from motifold.report.markup import join, tag
 
@@ -97,6 +99,42 @@ def test_numbers_are_the_models(model):
     start, stop = facts.busiest(100)
     assert stop - start == 100
     assert facts.busiest(10**6) == (0, 500)
+
+
+def test_missing_entries(model):
+    holes = X.copy()
+    holes[40:60] = holes[100:300, 2] = np.nan
+    facts = Facts.gather(model, recording_of(holes, missing="mask").checked())
+    there = ~np.isnan(holes)
+    assert facts.n_missing == (~there).sum()
+    assert not facts.is_training
+    H = CNMF(2, 8, random_state=0).fit(X).transform(X, mask=there)  # the same, without names
+    left = (X - model.inverse_transform(H))[there]
+    assert facts.loss == pytest.approx(np.linalg.norm(left) / np.linalg.norm(X[there]))
+    parts = [np.where(there, part, 0) for part in model.reconstruct_components(H, lengths=[500])]
+    expected = [np.sum(2 * X * p - p**2) / np.sum(X[there] ** 2) for p in parts]
+    np.testing.assert_allclose(facts.shares, expected)
+    assert "are missing" in " ".join(facts.warnings())
+
+
+def test_features_are_sorted_unless_they_have_an_order(model):
+    facts = Facts.gather(model, recording_of(X))
+    expected = sort_features(model).order
+    np.testing.assert_array_equal(facts.order, expected)
+    shown = pictures._shown(facts)
+    np.testing.assert_array_equal(shown.components_, model.components_[:, :, expected])
+    assert list(shown.feature_names_in_) == [HOSTILE[i] for i in expected]
+    assert "sorted" in pictures._order(facts)
+    assert Facts.gather(model, recording_of(X), sort=False).order is None
+
+    smooth = gaussian_filter1d(np.random.default_rng(0).random((400, 60)), 3, axis=1)
+    ordered = CNMF(2, 5, random_state=0, tol=0.1).fit(smooth)
+    facts = Facts.gather(ordered, Recording(smooth, "smooth"))
+    assert facts.order is None
+    assert "neighbours" in pictures._order(facts)
+    scrambled = smooth[:, np.random.default_rng(1).permutation(60)]
+    assert Facts.gather(ordered, Recording(scrambled, "scrambled")).order is not None
+    assert Facts.gather(ordered, Recording(smooth, "smooth"), sort=True).order is not None
 
 
 def test_warnings_in_plain_words(model):
@@ -188,3 +226,15 @@ def test_the_table_sorts_and_filters(page):
 def test_the_page_fits_its_window(page, width):
     page.set_viewport_size({"width": width, "height": 800})
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_paper_has_the_strongest_events_only(page):
+    everything = column(page, 2)
+    assert len(everything) > 5
+    page.emulate_media(media="print")
+    weak = page.locator("#events tr.weak")
+    assert weak.count() == max(0, len(everything) - 60)
+    assert not page.locator("p.controls").is_visible()
+    assert page.locator("#events").is_visible()
+    pages = page.pdf(format="A4").count(b"/Type /Page\n")
+    assert 3 <= pages <= 9

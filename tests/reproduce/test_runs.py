@@ -228,7 +228,7 @@ def test_the_start_is_scaled_to_the_data():
 def test_no_data_and_a_bad_experiment(tmp_path):
     (tmp_path / "empty").mkdir()
     answer = run("songbird", "--out", str(tmp_path / "out"), "--data", str(tmp_path / "empty"))
-    assert answer.exit_code == 1
+    assert answer.exit_code == 3
     assert "has no MackeviciusData.mat" in answer.output
     assert run("nonsense").exit_code == 2
     assert run("songbird", "--time-limit", "0").exit_code == 2

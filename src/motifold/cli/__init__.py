@@ -52,6 +52,8 @@ def main() -> None:
     Your own table:   motifold fit counts.csv --time seconds -k 5 -l 20
 
     \b
-    Completion of names in the shell (bash; zsh and fish alike, with their names):
-      eval "$(_MOTIFOLD_COMPLETE=bash_source motifold)"
+    Completion of names, by a line in the start file of the shell:
+      bash   eval "$(_MOTIFOLD_COMPLETE=bash_source motifold)"
+      zsh    eval "$(_MOTIFOLD_COMPLETE=zsh_source motifold)"
+      fish   _MOTIFOLD_COMPLETE=fish_source motifold | source
     """

@@ -10,7 +10,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,12 @@ _READING = (
     click.option(
         "--negatives",
         type=click.Choice(["error", "clip", "shift"]),
-        help="Negative values: refuse, set to zero, or raise all values.",
+        help="Negative values: refuse, set to zero, or raise all values.  [default: error]",
+    ),
+    click.option(
+        "--missing",
+        type=click.Choice(["error", "mask"]),
+        help="NaN (and empty cells of tables): refuse, or take as missing.  [default: error]",
     ),
     click.option("--time", metavar="COLUMN", help="Column of a table that has the seconds."),
     click.option("--bin-size", type=float, metavar="S", help="Seconds of a bin for spikes (NWB)."),
@@ -60,22 +65,65 @@ _READING = (
     click.option("--max-bytes", type=int, metavar="N", help="What compressed data may unpack to."),
 )
 _NAMES = (
-    "kind", "key", "orientation", "rate", "negatives", "time", "bin_size", "epochs", "window",
-    "hop", "scale", "channel", "max_bytes",
+    "kind", "key", "orientation", "rate", "negatives", "missing", "time", "bin_size", "epochs",
+    "window", "hop", "scale", "channel", "max_bytes",
 )  # fmt: skip
 
 
-def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how a file is read; ``recording_of`` takes them."""
-    for option in reversed(_READING):
-        command = option(command)
-    return command
+class FileCommand(click.Command):
+    """A command that reads a recording; the options for that are a section of its help."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **{"epilog": EXIT_CODES, **more})
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options into the help."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "How the file is read": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                reading = parameter.name in _NAMES
+                sections["How the file is read" if reading else "Options"].append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--json``."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")(
         command
+    )
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a file is read (``recording_of`` takes them), and --json."""
+    command = json_option(command)
+    for option in reversed(_READING):
+        command = option(command)
+    return command
+
+
+def sort_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--sort/--no-sort``, of the report."""
+    return click.option(
+        "--sort/--no-sort",
+        default=None,
+        help="Sort the features in the report's pictures by motif and lag.  [default: unless they "
+        "have an order of their own, as frequencies do: neighbours that are strongly correlated]",
+    )(command)
+
+
+def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the model's file as the first argument."""
+    return click.argument("model", type=FILE)(command)
+
+
+def output_option(default: str | None, **more: Any) -> Callable[..., Any]:
+    """``-o``/``--output``."""
+    path = None if default is None else Path(default)
+    return click.option(
+        "-o", "--output", type=FILE, default=path, show_default=default is not None, **more
     )
 
 
@@ -123,19 +171,21 @@ def load_model(path: Path) -> CNMF:
     """The model, or an error that names the file."""
     import motifold
 
-    with failing_with(EXIT_DATA, ValueError):
+    try:
         return motifold.load(path)
+    except (ValueError, OSError) as error:
+        raise Failure(_told(error), EXIT_DATA) from error
 
 
 class Failure(click.ClickException):
     """An error with its exit code."""
 
     def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(_in_the_words_of_options(message))
+        super().__init__(in_words_of_options(message))
         self.exit_code = exit_code  # type: ignore[misc]
 
 
-def _in_the_words_of_options(message: str) -> str:
+def in_words_of_options(message: str) -> str:
     """``orientation="time_first"`` becomes ``--orientation time_first``, and so on."""
     names = "|".join(_NAMES)
     message = re.sub(
@@ -146,15 +196,6 @@ def _in_the_words_of_options(message: str) -> str:
         lambda m: f"{m[1]} --{m[2].replace('_', '-')}",
         message,
     )
-
-
-@contextlib.contextmanager
-def failing_with(exit_code: int, *errors: type[BaseException]) -> Iterator[None]:
-    """Turn these errors into a message and an exit code."""
-    try:
-        yield
-    except errors as error:
-        raise Failure(str(error), exit_code) from error
 
 
 @contextlib.contextmanager
@@ -207,6 +248,16 @@ def _plain(value: Any) -> Any:
 def on_a_terminal() -> bool:
     """Whether a progress bar has somebody to look at it."""
     return sys.stderr.isatty()
+
+
+def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
+    """A table as CSV, numbers with nine digits."""
+    lines = [",".join(columns), *(",".join(_cell(value) for value in row) for row in rows)]
+    return "\n".join([*lines, ""])
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def write_text(path: Path, text: str) -> None:

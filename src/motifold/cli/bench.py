@@ -12,10 +12,10 @@ import click
 @click.command("bench")
 @click.option("--quick", is_flag=True, help="Small problems, under 3 minutes.")
 def command(quick: bool) -> None:
-    """Measure motifold against other programs, as docs/benchmarks.md does.
+    """Measure motifold against other programs.
 
-    Needs the source checkout, since neither the benchmarks nor the rivals are part of the package;
-    `make bench` there installs what it takes.
+    As docs/benchmarks.md does. Needs the source checkout, since neither the benchmarks nor the
+    rivals are part of the package; `make bench` there installs what it takes.
 
     \b
     Example:

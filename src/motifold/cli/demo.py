@@ -25,7 +25,14 @@ import click
 )
 @click.option("--quick", is_flag=True, help="A small problem.")
 def command(output: Path, seed: int, quick: bool) -> None:
-    """Fit the paper's synthetic problem with the three algorithms, and draw the result."""
+    """Fit synthetic data, and draw the result.
+
+    It is the paper's synthetic problem, fitted with the three algorithms.
+
+    \b
+    Example:
+      motifold demo --quick
+    """
     from motifold import demo
 
     arguments = ["--output", str(output), "--seed", str(seed), *(["--quick"] if quick else [])]

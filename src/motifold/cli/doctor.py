@@ -26,9 +26,10 @@ _OPTIONAL = {
 @click.command("doctor")
 @json_option
 def command(as_json: bool) -> None:
-    """Tell what motifold runs on: versions, threads, BLAS, caches, folders of data.
+    """Tell what motifold runs on.
 
-    The output belongs in a report of a bug. The exit code is 1 if something needed is broken.
+    Versions, threads, BLAS, caches, folders of data: the output belongs in a report of a bug. The
+    exit code is 1 if something needed is broken.
 
     \b
     Examples:

@@ -8,11 +8,13 @@ from typing import Any
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     FILE,
+    FileCommand,
+    csv_text,
     friendly,
-    json_option,
     load_model,
+    model_argument,
+    output_option,
     print_json,
     reading_options,
     recording_of,
@@ -20,10 +22,10 @@ from motifold.cli._shared import (
 )
 
 
-@click.command("events", epilog=EXIT_CODES)
-@click.argument("model", type=FILE)
+@click.command("events", cls=FileCommand)
+@model_argument
 @click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
-@click.option("-o", "--output", type=FILE, metavar="CSV", help="Write there, else to the screen.")
+@output_option(None, metavar="CSV", help="Write there, else to the screen.")
 @click.option(
     "--threshold",
     type=click.FloatRange(0),
@@ -33,7 +35,6 @@ from motifold.cli._shared import (
 )
 @click.option("--refractory", type=click.FloatRange(0), metavar="S", help="Seconds between two.")
 @reading_options
-@json_option
 def command(
     model: Path,
     data: Path | None,
@@ -43,9 +44,12 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """List when each motif occurs, as CSV: motif (from 1), segment (from 1), time, bin, strength.
+    """List when each motif occurs, as CSV.
 
-    Times are in seconds from the start of the segment where the rate is known, else in bins.
+    The columns are motif (from 1), segment (from 1), time, bin and strength.
+    Times are in seconds from the start of the segment where the rate is known, else in bins. Of a
+    recording with missing entries (--missing mask), events of which less than half is observed are
+    left out; without --data nothing is known of what was missing.
 
     \b
     Examples:
@@ -60,8 +64,14 @@ def command(
         activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
         if data is not None:
             recording = recording_of(data, options, fitted).checked()
-            activations = fitted.transform(recording.X, lengths=recording.lengths)
+            activations = fitted.transform(
+                recording.X, lengths=recording.lengths, mask=recording.mask
+            )
             lengths, rate = recording.lengths, recording.rate
+            if recording.mask is not None:
+                from motifold.findings.hidden import mostly_observed
+
+                activations = activations * mostly_observed(fitted, recording.mask, lengths)
         events = find_events(
             fitted,
             activations,
@@ -74,15 +84,10 @@ def command(
         if as_json:
             print_json({"events": records})
             return
-        head = ",".join(events.columns)
-        rows = [",".join(_cell(record[name]) for name in events.columns) for record in records]
-        text = "\n".join([head, *rows, ""])
+        rows = [[record[name] for name in events.columns] for record in records]
+        text = csv_text(events.columns, rows)
         if output is None:
             click.echo(text, nl=False)
         else:
             write_text(output, text)
             click.echo(f"{len(records)} events: {output}")
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)

@@ -6,24 +6,26 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     EXIT_DATA,
     EXIT_INTERRUPTED,
     FILE,
     Failure,
+    FileCommand,
     friendly,
-    json_option,
+    in_words_of_options,
     on_a_terminal,
+    output_option,
     print_json,
     reading_options,
     recording_of,
+    sort_option,
 )
 
 if TYPE_CHECKING:
@@ -31,42 +33,103 @@ if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.io import Recording
 
-_LOG_EVERY = 5.0  # seconds between two lines where there is no terminal
+_LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no terminal
 
 
-@click.command("fit", epilog=EXIT_CODES)
+def _penalty(name: str, explained: str) -> Callable[..., Any]:
+    """An option such as ``--l1-W``."""
+    return click.option(
+        f"--{name.replace('_', '-')}",
+        name,
+        type=click.FloatRange(0),
+        default=0.0,
+        metavar="X",
+        help=explained,
+    )
+
+
+@click.command("fit", cls=FileCommand)
 @click.argument("file", type=FILE)
-@click.option("-k", "--n-components", type=click.IntRange(1), required=True, help="Motifs.")
+@click.option(
+    "-k",
+    "--n-components",
+    type=click.IntRange(1),
+    required=True,
+    metavar="N",
+    help="Number of motifs.",
+)
 @click.option(
     "-l", "--n-lags", required=True, metavar="LAGS", help="Length of a motif: 20 (bins) or 0.5s."
 )
-@click.option("-o", "--output", type=FILE, default=Path("model.npz"), show_default=True)
+@output_option("model.npz", help="The model's file.")
 @click.option(
-    "--solver", type=click.Choice(["hals", "anls", "mu"]), default="hals", show_default=True
+    "--solver",
+    type=click.Choice(["hals", "anls", "mu"]),
+    default="hals",
+    show_default=True,
+    help="The algorithm.",
 )
-@click.option("--boundary", type=click.Choice(["zero", "valid"]), default="zero")
-@click.option("--l1-W", "l1_W", type=click.FloatRange(0), default=0.0, help="Penalties.")
-@click.option("--l2-W", "l2_W", type=click.FloatRange(0), default=0.0)
-@click.option("--l1-H", "l1_H", type=click.FloatRange(0), default=0.0)
-@click.option("--l2-H", "l2_H", type=click.FloatRange(0), default=0.0)
-@click.option("--max-iter", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S")
-@click.option("--tol", type=click.FloatRange(0), default=1e-3, show_default=True)
-@click.option("--n-init", type=click.IntRange(1), default=1, help="Starts; the best is kept.")
-@click.option("--seed", "random_state", type=click.IntRange(0, 2**32 - 1), default=0)
-@click.option("--n-jobs", type=int, help="Threads; all cores without it.")
+@click.option(
+    "--boundary",
+    type=click.Choice(["zero", "valid"]),
+    default="zero",
+    show_default=True,
+    help="Whether the end of a segment may cut a motif off (zero), or not (valid).",
+)
+@_penalty("l1_W", "Penalty on the motifs' sum: fewer entries.")
+@_penalty("l2_W", "Penalty on the motifs' squares.")
+@_penalty("l1_H", "Penalty on the activations' sum: fewer events.")
+@_penalty("l2_H", "Penalty on the activations' squares.")
+@click.option(
+    "--max-iter",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Iterations of a start at most.",
+)
+@click.option(
+    "--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds at most."
+)
+@click.option(
+    "--tol",
+    type=click.FloatRange(0),
+    default=1e-3,
+    show_default=True,
+    metavar="X",
+    help="Converged when the KKT residual is below.",
+)
+@click.option(
+    "--n-init", type=click.IntRange(1), default=1, metavar="N", help="Starts; the best is kept."
+)
+@click.option(
+    "--seed",
+    "random_state",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Of the random starts.",
+)
+@click.option("--n-jobs", type=int, metavar="N", help="Threads; all cores without it.")
 @click.option("--report", type=FILE, metavar="HTML", help="Write a report as well.")
+@sort_option
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
 @click.option("--restart", is_flag=True, help="Start anew, whatever checkpoint there is.")
 @click.option(
-    "--checkpoint-every", type=click.FloatRange(0), default=60.0, show_default=True, metavar="S"
+    "--checkpoint-every",
+    type=click.FloatRange(0),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds between two checkpoints.",
 )
 @reading_options
-@json_option
 def command(
     file: Path,
     output: Path,
     report: Path | None,
+    sort: bool | None,
     resume: bool,
     restart: bool,
     checkpoint_every: float,
@@ -93,7 +156,7 @@ def command(
         model = _model(recording, n_lags, options)
         checkpoint = _checkpoint(model, recording, output, checkpoint_every, resume, restart)
         with _interruptible(model, checkpoint, output):
-            model.fit(recording.X, lengths=recording.lengths)
+            model.fit(recording.X, lengths=recording.lengths, mask=recording.mask)
         model.set_params(callback=None, verbose=0)
         _keep_origin(model, recording)
         model.save(output)
@@ -101,7 +164,8 @@ def command(
         if report is not None:
             from motifold.report import write_report
 
-            write_report(report, model, recording)
+            click.echo("The fit is done; writing the report.", err=True)
+            write_report(report, model, recording, sort=sort)
     _tell(model, recording, output, report, as_json)
 
 
@@ -124,17 +188,21 @@ def _model(recording: Recording, n_lags: str, options: dict[str, Any]) -> CNMF:
 
 
 class _Log:
-    """A line on stderr every few seconds, where there is no terminal for a bar."""
+    """A line on stderr now and then, ever more seldom, where there is no terminal for a bar."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
+        self._pause = _LOG_FIRST
 
     def __call__(self, state: Any) -> bool:
-        if time.monotonic() - self._last >= _LOG_EVERY:
+        if time.monotonic() - self._last >= self._pause:
             self._last = time.monotonic()
+            self._pause = min(1.5 * self._pause, _LOG_MOST)
+            known = state.kkt_residual < float("inf")
+            residual = f", KKT residual {state.kkt_residual:.1e}" if known else ""
             click.echo(
-                f"iteration {state.iteration}: loss {state.loss:.5f}, KKT residual "
-                f"{state.kkt_residual:.1e}, {state.seconds:.0f} s",
+                f"iteration {state.iteration}: loss {state.loss:.5f}{residual}, "
+                f"{state.seconds:.0f} s",
                 err=True,
             )
         return False
@@ -215,6 +283,7 @@ def _tell(
         names = ("loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
         told = {name.rstrip("_"): getattr(model, name) for name in names}
         shape = {"time_bins": recording.shape[0], "features": recording.shape[1]}
+        shape["missing"] = 0 if recording.mask is None else int((~recording.mask).sum())
         print_json(
             {
                 "model": output,
@@ -227,7 +296,7 @@ def _tell(
         )
         return
     for hint in recording.hints:
-        click.echo(f"Hint: {hint}", err=True)
+        click.echo(f"Hint: {in_words_of_options(hint)}", err=True)
     seconds = f" ({model.n_lags / recording.rate:.3g} s)" if recording.rate else ""
     click.echo(
         f"{model.n_components} motifs of {model.n_lags} lags{seconds} explain "

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     FILE,
+    FileCommand,
     friendly,
-    json_option,
+    in_words_of_options,
     print_json,
     reading_options,
     recording_of,
 )
 
+if TYPE_CHECKING:
+    from motifold.io import Recording
 
-@click.command("info", epilog=EXIT_CODES)
+_EXAMINED_BYTES = 2**30  # of the data, in a few seconds
+
+
+@click.command("info", cls=FileCommand)
 @click.argument("file", type=FILE)
 @reading_options
-@json_option
 def command(file: Path, as_json: bool, **options: Any) -> None:
-    """Tell what a recording, or a model, is.
+    """Tell what a recording, or a model, is. Data is never loaded whole.
 
     \b
     Examples:
@@ -83,23 +87,10 @@ def _of_a_model(file: Path) -> dict[str, Any]:
 
 
 def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:
-    import numpy as np
-
     recording = recording_of(file, options)
     T, N = recording.shape
-    low, high, total, bad = np.inf, -np.inf, 0.0, 0
-    for start in range(0, T, 4096):
-        block = np.asarray(recording.X[start : start + 4096])
-        finite = block[np.isfinite(block)]
-        bad += block.size - finite.size
-        if finite.size:
-            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
-            total += float(finite.sum(dtype=np.float64))
-    hints = list(recording.hints)
-    if bad:
-        hints.append(f"{bad} values are missing (NaN) or infinite: fill them before a fit.")
-    if low < 0:
-        hints.append("There are negative values: --negatives clip or shift.")
+    values = _examined(recording)
+    hints = [*map(in_words_of_options, recording.hints), *values.pop("hints")]
     return {
         "file": str(file),
         "kind": "recording",
@@ -109,9 +100,42 @@ def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:
         "rate": recording.rate,
         "seconds": recording.seconds,
         "segments": 1 if recording.lengths is None else len(recording.lengths),
+        **values,
+        "feature_names": list(recording.feature_names or []),
+        "hints": hints,
+    }
+
+
+def _examined(recording: Recording) -> dict[str, Any]:
+    """Extremes, mean and bad values, a block at a time; of much data only a part is looked at."""
+    import numpy as np
+
+    from motifold.io.matrices import blocks
+
+    low, high, total, seen, missing, infinite = np.inf, -np.inf, 0.0, 0, 0, 0
+    parts, share = blocks(recording.X, _EXAMINED_BYTES)
+    for block in parts:
+        n_missing = int(np.isnan(block).sum()) if block.dtype.kind == "f" else 0
+        finite = block[np.isfinite(block)]
+        seen += finite.size
+        missing += n_missing
+        infinite += block.size - finite.size - n_missing
+        if finite.size:
+            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+            total += float(finite.sum(dtype=np.float64))
+    hints = []
+    if missing and recording.missing == "error":
+        hints.append("NaN is refused by a fit, unless with --missing mask.")
+    if infinite:
+        hints.append(f"{infinite} values are infinite: replace them before a fit.")
+    if low < 0:
+        hints.append("There are negative values: --negatives clip or shift.")
+    looked_at = None if share == 1 else f"{100 * share:.2g}% of the values, all over the recording"
+    return {
+        "looked_at": looked_at,
         "minimum": low,
         "maximum": high,
-        "mean": total / max(T * N - bad, 1),
-        "feature_names": list(recording.feature_names or []),
+        "mean": total / max(seen, 1),
+        "missing": missing,
         "hints": hints,
     }

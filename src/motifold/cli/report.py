@@ -8,25 +8,29 @@ from typing import Any
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     FILE,
+    FileCommand,
     friendly,
-    json_option,
     load_model,
+    model_argument,
+    output_option,
     print_json,
     reading_options,
     recording_of,
+    sort_option,
 )
 
 
-@click.command("report", epilog=EXIT_CODES)
-@click.argument("model", type=FILE)
+@click.command("report", cls=FileCommand)
+@model_argument
 @click.option("--data", type=FILE, required=True, metavar="FILE", help="The recording.")
-@click.option("-o", "--output", type=FILE, default=Path("report.html"), show_default=True)
+@output_option("report.html", metavar="HTML", help="The page.")
+@sort_option
 @reading_options
-@json_option
-def command(model: Path, data: Path, output: Path, as_json: bool, **options: Any) -> None:
-    """Write a report of a fit: one HTML file that needs nothing else.
+def command(
+    model: Path, data: Path, output: Path, sort: bool | None, as_json: bool, **options: Any
+) -> None:
+    """Write a report: one HTML file that needs nothing else.
 
     It has the data, motifs, activations, reconstruction, events, significance, the course of the
     fit, parameters and versions; of a sound file the motifs can be listened to. The file is read
@@ -43,7 +47,7 @@ def command(model: Path, data: Path, output: Path, as_json: bool, **options: Any
         from motifold.report import write_report
 
         recording = recording_of(data, options, fitted)
-        write_report(output, fitted, recording)
+        write_report(output, fitted, recording, sort=sort)
     if as_json:
         print_json({"report": output, "bytes": output.stat().st_size})
     else:

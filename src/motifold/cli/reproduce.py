@@ -6,10 +6,18 @@ from pathlib import Path
 
 import click
 
+from motifold.cli._shared import (
+    EXIT_CODES,
+    EXIT_INTERRUPTED,
+    friendly,
+    json_option,
+    print_json,
+)
+
 _EXPERIMENTS = ("synthetic", "songbird", "speech")
 
 
-@click.command("reproduce")
+@click.command("reproduce", epilog=EXIT_CODES)
 @click.argument("experiment", type=click.Choice([*_EXPERIMENTS, "all"]))
 @click.option(
     "--time-limit",
@@ -42,26 +50,44 @@ _EXPERIMENTS = ("synthetic", "songbird", "speech")
     help="Folder that has the recordings; without it, that in MOTIFOLD_DATA, else they are "
     "downloaded.",
 )
+@json_option
 def command(
-    experiment: str, time_limit: float | None, seeds: int, out: Path, data: Path | None
+    experiment: str,
+    time_limit: float | None,
+    seeds: int,
+    out: Path,
+    data: Path | None,
+    as_json: bool,
 ) -> None:
-    """Run the paper's experiments: MU, HALS and ANLS, as published and accelerated.
+    """Run the paper's experiments.
 
-    Draws the counterparts of the paper's Figures 2 (synthetic), 3 (songbird), 4 and 5 (speech), and
-    writes all curves (curves.csv) and the paper's claims beside what was measured (claims.md).
-    After Ctrl-C the same command goes on with the fits that are missing.
+    MU, HALS and ANLS, each as published and accelerated. Draws the counterparts of the paper's
+    Figures 2 (synthetic), 3 (songbird), 4 and 5 (speech), and writes all curves (curves.csv) and
+    the paper's claims beside what was measured (claims.md). After Ctrl-C the same command goes on
+    with the fits that are missing.
+
+    \b
+    Example:
+      motifold reproduce songbird --time-limit 60
     """
     from motifold.reproduce import reproduce
 
     names = _EXPERIMENTS if experiment == "all" else (experiment,)
-    try:
-        written = reproduce(
-            names, out, time_limit=time_limit, seeds=seeds, data_home=data, tell=click.echo
-        )
-    except KeyboardInterrupt:
-        click.echo("\nInterrupted. Finished fits are kept; the same command goes on.", err=True)
-        raise SystemExit(130) from None
-    except (OSError, ImportError, ValueError) as error:
-        raise click.ClickException(str(error)) from error
+
+    def tell(line: str) -> None:
+        click.echo(line, err=as_json)
+
+    with friendly():
+        try:
+            written = reproduce(
+                names, out, time_limit=time_limit, seeds=seeds, data_home=data, tell=tell
+            )
+        except KeyboardInterrupt:
+            told = "Interrupted. Finished fits are kept; the same command goes on."
+            click.echo(f"\n{told}", err=True)
+            raise SystemExit(EXIT_INTERRUPTED) from None
+    if as_json:
+        print_json({"written": list(written)})
+        return
     click.echo((out / "claims.md").read_text())
     click.echo("Written: " + ", ".join(str(path) for path in written))

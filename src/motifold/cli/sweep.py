@@ -8,12 +8,13 @@ from typing import Any, Literal
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     EXIT_INTERRUPTED,
     FILE,
+    FileCommand,
+    csv_text,
     friendly,
-    json_option,
     on_a_terminal,
+    output_option,
     print_json,
     reading_options,
     recording_of,
@@ -21,7 +22,7 @@ from motifold.cli._shared import (
 )
 
 
-@click.command("sweep", epilog=EXIT_CODES)
+@click.command("sweep", cls=FileCommand)
 @click.argument("file", type=FILE)
 @click.option(
     "-k", "--n-components", required=True, metavar="LIST", help="Motifs: 1,2,3 or 1-6 or both."
@@ -29,7 +30,14 @@ from motifold.cli._shared import (
 @click.option(
     "-l", "--n-lags", required=True, metavar="LIST", help="Lengths: 10,20 (bins) or 0.2s,0.4s."
 )
-@click.option("--seeds", type=click.IntRange(1), default=5, show_default=True, help="Starts each.")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="Starts of each.",
+)
 @click.option(
     "--test",
     type=click.Choice(["entries", "blocks", "none"]),
@@ -37,16 +45,34 @@ from motifold.cli._shared import (
     show_default=True,
     help="What the error is measured on that the fit does not see.",
 )
-@click.option("--tol", type=click.FloatRange(0), default=1e-3, show_default=True)
-@click.option("--max-iter", type=click.IntRange(1), default=1000, show_default=True)
-@click.option("--n-null", type=click.IntRange(0), default=1000, show_default=True)
-@click.option("--n-jobs", type=int, help="Processes; all cores without it.")
 @click.option(
-    "-o", "--output", type=FILE, default=Path("sweep.csv"), show_default=True, metavar="CSV"
+    "--tol",
+    type=click.FloatRange(0),
+    default=1e-3,
+    show_default=True,
+    metavar="X",
+    help="Converged when the KKT residual is below.",
 )
+@click.option(
+    "--max-iter",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Iterations at most.",
+)
+@click.option(
+    "--n-null",
+    type=click.IntRange(0),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Shuffled copies for the test of significance; 0 leaves it out.",
+)
+@click.option("--n-jobs", type=int, metavar="N", help="Processes; all cores without it.")
+@output_option("sweep.csv", metavar="CSV", help="The table of runs.")
 @click.option("--store", type=FILE, metavar="FILE", help="Finished runs.  [default: OUTPUT.runs]")
 @reading_options
-@json_option
 def command(
     file: Path,
     n_components: str,
@@ -60,10 +86,12 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Fit over numbers and lengths of motifs, from several starts, and suggest which to take.
+    """Suggest how many motifs, and how long.
 
-    Writes one row for each run: loss, error on held-out data, motifs that are significant there,
-    agreement of the starts. After Ctrl-C the same command goes on with the runs that are missing.
+    Fits every number and length of motifs, from several starts. Writes one row for each run: loss,
+    error on held-out data, motifs that are significant there, agreement of the starts. Missing
+    entries (--missing mask) count nowhere, but for the test of significance, in which they are
+    zero. After Ctrl-C the same command goes on with the runs that are missing.
 
     \b
     Examples:
@@ -80,6 +108,7 @@ def command(
             found = sweep(
                 recording.X,
                 lengths=recording.lengths,
+                mask=recording.mask,
                 n_components=_whole_numbers(n_components),
                 n_lags=[recording.bins(text) for text in n_lags.split(",")],
                 n_seeds=seeds,
@@ -94,8 +123,8 @@ def command(
             click.echo(f"\nInterrupted. Finished runs are in {store}: do the same again.", err=True)
             raise SystemExit(EXIT_INTERRUPTED) from None
         table = found.table
-        rows = [",".join(_cell(record[name]) for name in table.columns) for record in table]
-        write_text(output, "\n".join([",".join(table.columns), *rows, ""]))
+        rows = [[record[name] for name in table.columns] for record in table]
+        write_text(output, csv_text(table.columns, rows))
     if as_json:
         print_json({"output": output, "runs": table.records, "suggested": found.suggested})
         return
@@ -117,7 +146,3 @@ def _whole_numbers(text: str) -> list[int]:
     except ValueError:
         raise click.UsageError(f"-k: {text!r} is no list such as 1,2,3 or 1-6.") from None
     return numbers
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)

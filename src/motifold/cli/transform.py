@@ -8,11 +8,13 @@ from typing import Any
 import click
 
 from motifold.cli._shared import (
-    EXIT_CODES,
     FILE,
+    FileCommand,
+    csv_text,
     friendly,
-    json_option,
     load_model,
+    model_argument,
+    output_option,
     print_json,
     reading_options,
     recording_of,
@@ -20,19 +22,11 @@ from motifold.cli._shared import (
 )
 
 
-@click.command("transform", epilog=EXIT_CODES)
-@click.argument("model", type=FILE)
+@click.command("transform", cls=FileCommand)
+@model_argument
 @click.argument("file", type=FILE)
-@click.option(
-    "-o",
-    "--output",
-    type=FILE,
-    default=Path("activations.npy"),
-    show_default=True,
-    help="An .npy file, or .csv with a column for each motif.",
-)
+@output_option("activations.npy", help="An .npy file, or .csv with a column for each motif.")
 @reading_options
-@json_option
 def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any) -> None:
     """Find the activations of a model's motifs in a recording.
 
@@ -50,16 +44,15 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
     fitted = load_model(model)
     with friendly():
         recording = recording_of(file, options, fitted).checked()
-        activations = fitted.transform(recording.X, lengths=recording.lengths)
+        activations = fitted.transform(recording.X, lengths=recording.lengths, mask=recording.mask)
         if output.suffix == ".npy":
             np.save(output, activations)
         else:
-            head = ",".join(["time", *(f"motif_{k + 1}" for k in range(activations.shape[1]))])
+            names = [f"motif_{k + 1}" for k in range(activations.shape[1])]
             table = np.column_stack([recording.times, activations])
-            lines = [",".join(f"{value:.9g}" for value in row) for row in table]
-            write_text(output, "\n".join([head, *lines, ""]))
+            write_text(output, csv_text(["time", *names], table.tolist()))
         X_hat = fitted.inverse_transform(activations, lengths=recording.lengths)
-        loss = float(np.linalg.norm(recording.X - X_hat) / (np.linalg.norm(recording.X) or 1.0))
+        loss = recording.relative_loss(X_hat)
     told = {"output": output, "time_bins": len(activations), "loss": loss}
     if as_json:
         print_json(told)

@@ -24,7 +24,7 @@ from motifold.findings.store import RunStore, run_key
 from motifold.findings.table import Table
 from motifold.findings.trial import Outcome, Recording, Settings, Test, run_trial
 from motifold.progress import work_bar
-from motifold.validation import check_recording
+from motifold.validation import check_masked_recording
 
 _OWN = {"random_state", "n_jobs", "verbose", "callback", "warm_start"}  # the sweep's business
 
@@ -110,6 +110,7 @@ def sweep(
     alpha: float = 0.05,
     lengths: Any = None,
     segments: Any = None,
+    mask: Any = None,
     n_jobs: int | None = None,
     progress: bool = True,
     **grid: Any,
@@ -140,8 +141,9 @@ def sweep(
         Shuffled copies of each motif for the test of significance; 0 leaves the test out.
     alpha : float, default=0.05
         Level of that test, for all motifs of a fit together.
-    lengths, segments
-        As in ``CNMF.fit``.
+    lengths, segments, mask
+        As in ``CNMF.fit``. Missing entries count nowhere, but for the test of significance and
+        ``x_ortho_cost``, in which they are zero.
     n_jobs : int or None, default=None
         Number of processes; None means all cores. Results do not depend on it.
     progress : bool, default=True
@@ -164,15 +166,15 @@ def sweep(
     >>> len(found.table), found.suggested
     (6, {'n_components': 2})
     """
-    arrays = check_recording(X, lengths, segments)
+    arrays, masks = check_masked_recording(X, lengths, segments, mask)
     points = _points(grid)
     if n_seeds < 1:
         raise ValueError(f"n_seeds must be 1 or greater, not {n_seeds}.")
     if test not in ("entries", "blocks", None):
         raise ValueError(f'test must be "entries", "blocks" or None, not {test!r}.')
-    recording = Recording.from_arrays(arrays)
+    recording = Recording.from_arrays(arrays, masks)
     settings = Settings(test, n_blocks, n_null, alpha)
-    store = RunStore(path, {"data": _fingerprint(arrays), **settings.as_dict()})
+    store = RunStore(path, {"data": _fingerprint([*arrays, *(masks or [])]), **settings.as_dict()})
     runs = [(point, seed) for point in points for seed in range(n_seeds)]
     with work_bar(len(runs), "sweep", "run", shown=progress) as bar:
         todo = [run for run in runs if run_key(*run) not in store]

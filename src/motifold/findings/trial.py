@@ -15,7 +15,7 @@ from motifold.findings.overlap import with_motifs, x_ortho_cost
 from motifold.findings.profiles import motif_extent
 from motifold.findings.shuffles import is_testable, significance
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, observed_entries
-from motifold.problem import Array
+from motifold.problem import Array, Mask
 
 Test = Literal["entries", "blocks"]
 
@@ -40,14 +40,22 @@ class Settings:
 class Recording:
     """The data of a sweep: all segments stacked, and the number of the segment of each row."""
 
-    X: Array
+    X: Array  # (T, N), zero where it is missing
     ids: npt.NDArray[np.intp]
+    mask: Mask | None = None  # (T, N), True = observed
 
     @classmethod
-    def from_arrays(cls, arrays: list[Array]) -> Recording:
+    def from_arrays(cls, arrays: list[Array], masks: list[Mask] | None = None) -> Recording:
         """From checked segments; one segment is not copied."""
         X = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-        return cls(X, np.repeat(np.arange(len(arrays)), [len(array) for array in arrays]))
+        ids = np.repeat(np.arange(len(arrays)), [len(array) for array in arrays])
+        return cls(X, ids, None if masks is None else np.concatenate(masks))
+
+    def observed(self, rows: npt.NDArray[np.intp]) -> Mask:
+        """What is observed of these rows, (rows, N)."""
+        if self.mask is None:
+            return np.ones((len(rows), self.X.shape[1]), dtype=bool)
+        return self.mask[rows]
 
     @property
     def arrays(self) -> list[Array]:
@@ -73,7 +81,7 @@ def run_trial(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the table says it
-            model.fit(recording.X, segments=recording.ids)
+            model.fit(recording.X, segments=recording.ids, mask=recording.mask)
             validation = _validate(recording, model, seed, settings)
     except Exception as error:
         error.add_note(f"in the run of {parameters} with seed {seed}")
@@ -110,14 +118,16 @@ def _validate(
     train, test = list(split.split(X))[block]
     rng = np.random.default_rng([block, settings.n_blocks])  # the same mask for the whole grid
     copy = CNMF(**model.get_params())
-    options: dict[str, Any] = {"segments": mark_junctions(train, recording.ids)}
+    observed = recording.observed(train)
+    shown = observed
     if settings.test == "entries":
-        options["mask"] = observed_entries((len(train), X.shape[1]), _HIDDEN_ENTRIES, rng)
-    copy.fit(X[train], **options)
+        shown = observed & observed_entries(observed.shape, _HIDDEN_ENTRIES, rng)
+    segments = mark_junctions(train, recording.ids)
+    copy.fit(X[train], segments=segments, mask=shown)
     error = np.nan
     if settings.test == "entries":
-        X_hat = copy.inverse_transform(copy.activations_, segments=options["segments"])
-        error = _relative_error(X[train], X_hat, ~options["mask"])
+        X_hat = copy.inverse_transform(copy.activations_, segments=segments)
+        error = _relative_error(X[train], X_hat, observed & ~shown)
     elif settings.test == "blocks":
         error = _block_error(copy, recording, test, rng)
     return {
@@ -139,7 +149,7 @@ def _block_error(
     """
     L, T = model.n_lags, len(recording.X)
     rows = np.arange(max(0, test[0] - L), min(T, test[-1] + 1 + L))
-    X, ids = recording.X[rows], recording.ids[rows]
+    X, ids, observed = recording.X[rows], recording.ids[rows], recording.observed(rows)
     order = rng.permutation(X.shape[1])
     halves = order[::2], order[1::2]
     if len(halves[1]) == 0:
@@ -150,9 +160,12 @@ def _block_error(
             with_motifs(model, model.components_[:, :, part], model.scales_)
             for part in (shown, hidden)
         )
-        H = np.asarray(half.transform(X[:, shown], segments=ids))
+        if not observed[:, shown].any():
+            return np.nan
+        H = np.asarray(half.transform(X[:, shown], segments=ids, mask=observed[:, shown]))
         X_hat[:, hidden] = other.inverse_transform(H, segments=ids)
-    return _relative_error(X, X_hat, _inner(ids, L) & np.isin(rows, test))
+    counted = _inner(ids, L) & np.isin(rows, test)
+    return _relative_error(X, X_hat, counted[:, None] & observed)
 
 
 def _inner(ids: npt.NDArray[np.intp], L: int) -> npt.NDArray[np.bool_]:

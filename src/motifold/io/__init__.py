@@ -5,10 +5,11 @@ A reader is one file of this folder with ``OPTIONS`` and ``read(path, options)``
 """
 
 from motifold.io.frames import from_frame
+from motifold.io.guards import RecordingError
 from motifold.io.labelled import from_xarray
 from motifold.io.pynapple_objects import from_pynapple, to_pynapple
 from motifold.io.reading import Options, read
-from motifold.io.recording import Recording, RecordingError
+from motifold.io.recording import Recording
 
 __all__ = [
     "Options",

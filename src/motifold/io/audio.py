@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motifold.io.guards import RecordingError, check_expansion, guard, require
 from motifold.io.reading import Options
-from motifold.io.recording import Recording, RecordingError, check_expansion, guard, require
+from motifold.io.recording import Recording
 
 OPTIONS = {"window", "hop", "scale", "channel"}
 _EPSILON = 1e-6  # what stands for silence under the logarithm, as in the paper's speech matrix

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from motifold.io.recording import Recording, RecordingError, rate_of_times
+from motifold.io.guards import RecordingError
+from motifold.io.recording import Recording, rate_of_times
 
 
 def from_frame(
@@ -48,7 +49,7 @@ def from_frame(
             )
         rate = rate or rate_of_times(frame[time].to_numpy(), source)
     kept = [name for name in frame.columns if str(name) != time]
-    arrays = [np.asarray(frame[name].to_numpy()) for name in kept]
+    arrays = [_column(frame[name]) for name in kept]
     odd = [str(n) for n, a in zip(kept, arrays, strict=True) if a.dtype.kind not in "fiub"]
     if odd:
         raise RecordingError(
@@ -57,3 +58,10 @@ def from_frame(
         )
     X = np.column_stack(arrays) if arrays else np.empty((len(frame), 0))
     return Recording(X, source, rate, tuple(str(name) for name in kept))
+
+
+def _column(column: Any) -> Any:
+    """The values; pandas' own types for numbers with gaps give NaN there."""
+    if getattr(column.dtype, "na_value", None) is not None and column.dtype.kind in "fiu":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return np.asarray(column.to_numpy())

@@ -1,4 +1,8 @@
-"""HDF5, by the path of a dataset; read lazily. Links out of the file are not followed."""
+"""HDF5, by the path of a dataset. Links out of the file are not followed.
+
+A dataset that lies in the file as it is (contiguous, not compressed) is mapped into memory; others
+are read lazily.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from motifold.io.guards import RecordingError, check_expansion, check_numbers, guard, require
+from motifold.io.matrices import orient
 from motifold.io.reading import Options
-from motifold.io.recording import (
-    Recording,
-    RecordingError,
-    check_expansion,
-    check_numbers,
-    guard,
-    orient,
-    require,
-)
+from motifold.io.recording import Recording
 
 OPTIONS = {"key", "orientation"}
 _MAX_LINKS = 20
@@ -28,7 +28,7 @@ def read(path: Path, options: Options) -> Recording:
     with guard(path, "an HDF5 file"), open_file(path) as file:
         key = options.key if options.key is not None else only_table(path, file)
         dataset = find_dataset(path, file, key, options.max_bytes)
-        X = orient(dataset, path, options.orientation)
+        X = orient(mapped(path, dataset), path, options.orientation)
     rate = None if options.rate is None else float(options.rate)
     return Recording(X, str(path), rate)
 
@@ -61,6 +61,17 @@ def find_dataset(path: Path, file: Any, key: str, max_bytes: int | None = None) 
     stored = dataset.id.get_storage_size()
     check_expansion(path, dataset.size * dataset.dtype.itemsize, stored, max_bytes)
     return dataset
+
+
+def mapped(path: Path, dataset: Any) -> Any:
+    """A memory map of the dataset's values, or the dataset itself where that cannot be."""
+    h5py = require("h5py", "io")
+    offset = dataset.id.get_offset()  # None unless it is contiguous
+    plain = dataset.dtype.kind in "fiu" and 0 not in dataset.shape
+    # A type of odd width or padding is one that h5py converts as it reads.
+    if offset is None or not plain or h5py.h5t.py_create(dataset.dtype) != dataset.id.get_type():
+        return dataset
+    return np.memmap(path, dataset.dtype, mode="r", offset=offset, shape=dataset.shape)
 
 
 def _follow(path: Path, group: Any, key: str, depth: int) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from motifold.io.recording import Recording, RecordingError, rate_of_times
+from motifold.io.guards import RecordingError
+from motifold.io.recording import Recording, rate_of_times
 
 
 def from_xarray(

@@ -9,15 +9,10 @@ from typing import Any
 import numpy as np
 
 from motifold.io import hdf5
+from motifold.io.guards import RecordingError, check_expansion, guard
+from motifold.io.matrices import Orientation, orient
 from motifold.io.reading import Options
-from motifold.io.recording import (
-    Orientation,
-    Recording,
-    RecordingError,
-    check_expansion,
-    guard,
-    orient,
-)
+from motifold.io.recording import Recording
 
 OPTIONS = {"key", "orientation"}
 _WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
@@ -42,7 +37,11 @@ def _from_v73(path: Path, options: Options) -> tuple[Any, float | None]:
         dataset = hdf5.find_dataset(path, file, key, options.max_bytes)
         stated = _stated(path, tuple(dataset.shape)[::-1], options)
         # Such a file has the transpose of what MATLAB shows.
-        X = orient(dataset, path, "features_first" if stated == "time_first" else "time_first")
+        X = orient(
+            hdf5.mapped(path, dataset),
+            path,
+            "features_first" if stated == "time_first" else "time_first",
+        )
         rate = options.rate
         if isinstance(rate, str):
             rate = _scalar(path, rate, np.asarray(hdf5.find_dataset(path, file, rate)))

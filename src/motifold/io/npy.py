@@ -11,15 +11,10 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from numpy.lib import format as npy
 
+from motifold.io.guards import RecordingError, check_expansion, check_numbers, guard
+from motifold.io.matrices import orient
 from motifold.io.reading import Options
-from motifold.io.recording import (
-    Recording,
-    RecordingError,
-    check_expansion,
-    check_numbers,
-    guard,
-    orient,
-)
+from motifold.io.recording import Recording
 
 OPTIONS = {"key", "orientation"}
 _LOCAL_HEADER = 30  # bytes of a zip member's own header, before its name

@@ -15,16 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.io import hdf5
+from motifold.io.guards import RecordingError, check_expansion, guard, require
+from motifold.io.matrices import orient
 from motifold.io.reading import Options
-from motifold.io.recording import (
-    Recording,
-    RecordingError,
-    check_expansion,
-    guard,
-    orient,
-    rate_of_times,
-    require,
-)
+from motifold.io.recording import Recording, rate_of_times
 
 OPTIONS = {"key", "bin_size", "epochs"}
 _LISTED = 20
@@ -152,7 +146,7 @@ def _from_series(path: Path, file: Any, name: str, options: Options) -> Recordin
         rate = rate_of_times(np.asarray(stamps), f"{path}: {name}")
     factor = float(data.attrs.get("conversion", 1.0))
     offset = float(data.attrs.get("offset", 0.0))
-    X: Any = data
+    X: Any = hdf5.mapped(path, data)
     if data.ndim == 1 or factor != 1 or offset != 0:
         X = np.asarray(data) * factor + offset
         X = X[:, None] if X.ndim == 1 else X

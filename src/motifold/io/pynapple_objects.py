@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from motifold.io.recording import Recording, RecordingError, require
+from motifold.io.guards import RecordingError, require
+from motifold.io.recording import Recording
 
 
 def from_pynapple(data: Any, *, bin_size: float | None = None) -> Recording:

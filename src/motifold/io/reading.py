@@ -8,13 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from motifold.io.recording import (
-    Negatives,
-    Orientation,
-    Recording,
-    RecordingError,
-    orientation_hints,
-)
+from motifold.io.guards import RecordingError
+from motifold.io.matrices import Orientation
+from motifold.io.recording import Missing, Negatives, Recording, orientation_hints
 
 # Ending of the name to the module that reads it. A reader has OPTIONS, the options it understands,
 # and read(path, options).
@@ -35,10 +31,11 @@ READERS = {
     ".ogg": "audio",
     ".nwb": "nwb",
 }
-_FOR_ALL = {"kind", "rate", "negatives", "max_bytes"}
+_FOR_ALL = {"kind", "rate", "negatives", "missing", "max_bytes"}
 _CHOICES = {
     "orientation": ("time_first", "features_first"),
     "negatives": ("error", "clip", "shift"),
+    "missing": ("error", "mask"),
     "scale": ("magnitude", "power", "log"),
 }
 
@@ -59,6 +56,7 @@ class Options:
     orientation: Orientation | None = None
     rate: float | str | None = None
     negatives: Negatives | None = None
+    missing: Missing | None = None
     max_bytes: int | None = None
     time: str | None = None
     bin_size: float | None = None
@@ -88,8 +86,9 @@ class Options:
 def read(path: str | os.PathLike[str], **options: Any) -> Recording:
     """Read a recording from a file.
 
-    Nothing in the file is executed, and nothing but the file is read. Large data is mapped or
-    read lazily where the format allows.
+    Nothing in the file is executed, and nothing but the file is read. Large data stays on disk:
+    npy files, uncompressed npz members and contiguous HDF5 datasets are mapped into memory; other
+    HDF5 and zarr data is read when it is needed, by a fit into one array, a block at a time.
 
     Parameters
     ----------
@@ -108,6 +107,9 @@ def read(path: str | os.PathLike[str], **options: Any) -> Recording:
             Time bins per second; of a ``.mat`` file also the name of the variable that has it.
         negatives : {"error", "clip", "shift"}
             What becomes of negative values.
+        missing : {"error", "mask"}
+            What NaN is: an error, or a missing entry (``Recording.mask``). With "mask" empty cells
+            of a table are missing too.
         max_bytes : int
             How many bytes the data may take where it is compressed.
         time : str
@@ -158,6 +160,7 @@ def read(path: str | os.PathLike[str], **options: Any) -> Recording:
         raise FileNotFoundError(f"{file}: there is no such file.")
     reader = _reader(file, chosen)
     recording: Recording = reader.read(file, chosen)
+    recording = replace(recording, missing=chosen.missing or "error")
     if chosen.negatives in ("clip", "shift"):
         recording = recording.checked(chosen.negatives)
     hints = (*orientation_hints(recording.shape), *recording.hints)
@@ -176,5 +179,10 @@ def _reader(path: Path, options: Options) -> Any:
     if idle:
         raise RecordingError(
             f"{path}: {', '.join(idle)} says nothing about a {ending} file; leave it out."
+        )
+    if isinstance(options.rate, str) and reader.__name__ != "motifold.io.mat":
+        raise RecordingError(
+            f"{path}: the rate {options.rate!r} is no number. Only a .mat file has a variable for "
+            "it; give a number with rate."
         )
     return reader

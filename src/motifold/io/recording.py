@@ -1,37 +1,21 @@
-"""What every reader returns: one record of a recording, and the errors of files that lie."""
+"""What every reader returns: one record of a recording."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-Orientation = Literal["time_first", "features_first"]
+from motifold.io.guards import RecordingError, guard
+from motifold.io.matrices import LazyMatrix, in_memory
+
 Negatives = Literal["error", "clip", "shift"]
+Missing = Literal["error", "mask"]
 
-_ALWAYS_FINE = 2**30  # bytes that any file may unpack to
-_EXPANSION = 1000  # beyond that: as many times its size on disk, the most that deflate can do
-
-
-class RecordingError(ValueError):
-    """A file that cannot be used as it is; the message names the file and the fix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from motifold.io import Recording, RecordingError
-    >>> try:
-    ...     Recording(np.array([[1.0, -2.0]]), "counts.npy").checked()
-    ... except RecordingError as error:
-    ...     print(str(error).split(" ")[0])
-    counts.npy:
-    """
+_ROWS = 4096  # at a time
 
 
 @dataclass(frozen=True)
@@ -58,6 +42,8 @@ class Recording:
         How it was read, as ``motifold.io.read`` takes it: the same options give the same X.
     hints : tuple of str
         What looks odd, and what to do if it is.
+    missing : {"error", "mask"}
+        What NaN in X means: a mistake, or an entry that was not observed (see ``mask``).
 
     Examples
     --------
@@ -77,6 +63,7 @@ class Recording:
     timestamps: npt.NDArray[Any] | None = None
     options: dict[str, Any] = field(default_factory=dict)
     hints: tuple[str, ...] = ()
+    missing: Missing = "error"
 
     def __post_init__(self) -> None:
         if len(self.shape) != 2 or 0 in self.shape:
@@ -142,7 +129,19 @@ class Recording:
             )
         return max(1, round(number * factor * self.rate))
 
-    def checked(self, negatives: Negatives = "error") -> Recording:
+    @cached_property
+    def mask(self) -> npt.NDArray[np.bool_] | None:
+        """True where X is observed, (n_samples, n_features); None where nothing is missing.
+
+        As ``CNMF.fit`` takes it. It is made when it is first asked for, and only with
+        ``missing="mask"``.
+        """
+        if self.missing != "mask" or self.X.dtype.kind != "f":
+            return None
+        observed = ~np.isnan(in_memory(self.X))
+        return None if observed.all() else observed
+
+    def checked(self, negatives: Negatives = "error", missing: Missing | None = None) -> Recording:
         """The recording in memory (or mapped there), its values nonnegative and finite.
 
         Parameters
@@ -150,77 +149,85 @@ class Recording:
         negatives : {"error", "clip", "shift"}, default="error"
             What becomes of negative values: an error, zero, or all values are raised so that the
             smallest is zero.
+        missing : {"error", "mask"} or None, default=None
+            What NaN is: an error, or a missing entry, which stays NaN in X and is False in
+            ``mask``. None means as the recording says.
 
         Returns
         -------
         Recording
+            A file that cannot be mapped is read into one array of floating point numbers.
 
         Raises
         ------
         RecordingError
             At the first bad value: it names the place and the fix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from motifold.io import Recording
+        >>> recording = Recording(np.array([[1.0, np.nan], [2.0, 0.0]]), "made up")
+        >>> recording.checked(missing="mask").mask
+        array([[ True, False],
+               [ True,  True]])
         """
-        from motifold.validation import check_recording
+        from motifold.validation import check_entries, check_recording, segment_lengths
 
         with guard(self.source, "a recording"):
-            X = np.asanyarray(self.X)
-            if negatives == "clip":
-                X = np.maximum(X, 0)
-            elif negatives == "shift":
-                X = X - min(X.min(), 0)
+            X = _without_negatives(self.X, negatives)
         try:
-            arrays = check_recording(X, self.lengths)
+            X = check_recording(X, check_values=False)[0]
+            segment_lengths(len(X), self.lengths)
+            found = replace(self, X=X, missing=missing or self.missing)
+            if found.mask is not None and not found.mask.any():
+                raise ValueError("Every entry is NaN: there is nothing to fit.")
+            check_entries(X, "X", True, found.mask)
         except (TypeError, ValueError) as error:
-            fix = ""
-            if "Negative" in str(error):
-                fix = ' Or let it be done: negatives="clip" (to zero) or "shift" (all values up).'
-            raise RecordingError(f"{self.source}: {error}{fix}") from error
-        return replace(self, X=arrays[0] if len(arrays) == 1 else X)
+            raise RecordingError(f"{self.source}: {_with_fix(str(error))}") from error
+        return found
+
+    def relative_loss(self, reconstruction: Any) -> float:
+        """‖X − X̂‖ / ‖X‖ over the observed entries.
+
+        Parameters
+        ----------
+        reconstruction : array-like of shape (n_samples, n_features)
+            X̂, such as ``model.inverse_transform(activations)``.
+
+        Returns
+        -------
+        float
+        """
+        X_hat, residual, power = np.asarray(reconstruction), 0.0, 0.0
+        for a in range(0, self.shape[0], _ROWS):
+            X = np.asarray(self.X[a : a + _ROWS], np.float64)
+            left = X - X_hat[a : a + _ROWS]
+            residual += float(np.nansum(left * left))
+            power += float(np.nansum(X * X))
+        return float(np.sqrt(residual / (power or 1.0)))
 
 
-class LazyMatrix:
-    """A matrix on disk, (time, features), read when it is sliced or made an array.
-
-    ``owner`` is whatever must stay open meanwhile.
-    """
-
-    ndim = 2
-
-    def __init__(self, source: Any, path: Path, *, transposed: bool, owner: Any = None) -> None:
-        self._source = source
-        self._path = path
-        self._transposed = transposed
-        self._owner = owner
-        self.shape: tuple[int, ...] = tuple(source.shape)[:: -1 if transposed else 1]
-        self.dtype = np.dtype(source.dtype)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
-        """The rows of a slice."""
-        with guard(self._path, "the data"):
-            if self._transposed:
-                return np.asarray(self._source[:, rows]).T
-            return np.asarray(self._source[rows])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return np.asarray(self[:], dtype=dtype)
+def _without_negatives(X: Any, negatives: Negatives) -> npt.NDArray[Any]:
+    """X as an array, its negative values treated; changed in place where it was just read."""
+    array = in_memory(X)
+    own = array if isinstance(X, LazyMatrix) else None
+    if negatives == "clip":
+        return np.maximum(array, 0, out=own)
+    if negatives == "shift":
+        least = np.fmin.reduce(array, axis=None)  # NaN does not count
+        return np.subtract(array, np.fmin(least, 0), out=own)
+    return array
 
 
-def orient(X: Any, path: Path, orientation: Orientation | None) -> Any:
-    """X with time first, as the user says that it lies in the file; None means time first."""
-    check_numbers(X.dtype, path)
-    if X.ndim != 2:
-        raise RecordingError(
-            f"{path}: the data has {X.ndim} dimensions, {tuple(X.shape)}; it must have two, time "
-            "and features. Name another variable or dataset with key, or reshape it first."
-        )
-    if orientation == "features_first":
-        if isinstance(X, np.ndarray):
-            return X.T
-        return LazyMatrix(X, path, transposed=True, owner=X)
-    return X if isinstance(X, np.ndarray) else LazyMatrix(X, path, transposed=False, owner=X)
+def _with_fix(told: str) -> str:
+    """What is wrong, and what can be done about it by an option."""
+    if "Negative" in told:
+        told += ' Or let it be done: negatives="clip" (to zero) or "shift" (all values up).'
+    if "contains NaN" in told:
+        what = told.partition(" Missing entries")[0].replace("Input X", "The data")
+        told = f'{what} Fill it, or let it be a missing entry: missing="mask".'
+    return told
 
 
 def orientation_hints(shape: tuple[int, ...]) -> tuple[str, ...]:
@@ -231,53 +238,6 @@ def orientation_hints(shape: tuple[int, ...]) -> tuple[str, ...]:
             'way round, say orientation="features_first" or "time_first", whichever you did not.',
         )
     return ()
-
-
-def check_numbers(dtype: Any, path: Path) -> None:
-    """Refuse what are no real numbers."""
-    if not isinstance(dtype, np.dtype) or dtype.kind not in "fiub":
-        raise RecordingError(
-            f"{path}: the data is of type {dtype}, not real numbers. Name another variable or "
-            "dataset with key, or convert it first (of complex numbers, take the magnitude)."
-        )
-
-
-def check_expansion(path: Path, nbytes: int, stored: int, max_bytes: int | None) -> None:
-    """Refuse a file that unpacks to far more than it is long, before memory is taken for it."""
-    limit = max(_ALWAYS_FINE, _EXPANSION * stored) if max_bytes is None else max_bytes
-    if nbytes > limit:
-        raise RecordingError(
-            f"{path}: {stored} bytes on disk claim to be {nbytes} bytes ({nbytes / 2**30:.1f} GiB) "
-            f"of data, more than the {limit} allowed. If that is right, set max_bytes."
-        )
-
-
-@contextlib.contextmanager
-def guard(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """Whatever goes wrong inside is told as a fault of the file, but for what is not."""
-    try:
-        yield
-    except (RecordingError, ImportError, MemoryError, FileNotFoundError, PermissionError):
-        raise
-    except Exception as error:
-        told = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise RecordingError(
-            f"{os.fspath(path)}: cannot be read as {what} ({told}). It may be cut short, damaged "
-            "or of another kind: copy it again, or say what it is with kind."
-        ) from error
-
-
-def require(module: str, extra: str) -> Any:
-    """An optional library, or an error that says how to get it."""
-    from importlib import import_module
-
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"Reading this needs {module.partition('.')[0]}, which is not installed: "
-            f'pip install "motifold[{extra}]"'
-        ) from error
 
 
 def rate_of_times(times: Any, source: str) -> float:

@@ -9,19 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from motifold.io.frames import from_frame
+from motifold.io.guards import RecordingError, check_expansion, guard, require
+from motifold.io.matrices import orient
 from motifold.io.reading import Options
-from motifold.io.recording import (
-    Recording,
-    RecordingError,
-    check_expansion,
-    guard,
-    orient,
-    rate_of_times,
-    require,
-)
+from motifold.io.recording import Recording, rate_of_times
 
 OPTIONS = {"orientation", "time"}
 _CLOCKS = {"time", "t", "times", "timestamp", "timestamps", "seconds", "time_s"}
+_GAPS = {"", "na", "n/a", "nan", "null", "none"}
 
 
 def read(path: Path, options: Options) -> Recording:
@@ -30,7 +25,7 @@ def read(path: Path, options: Options) -> Recording:
     if kind.lower() == "parquet":
         return _from_parquet(path, options)
     with guard(path, "a table of numbers"):
-        names, X = _from_text(path, kind.lower())
+        names, X = _from_text(path, kind.lower(), options.missing == "mask")
     rate = None if options.rate is None else float(options.rate)
     if options.orientation == "features_first":
         if options.time is not None:
@@ -60,8 +55,8 @@ def _clock_hint(names: list[str] | None) -> tuple[str, ...]:
     return (f"The column {clocks[0]!r} is taken for a feature; if it is the clock, set time.",)
 
 
-def _from_text(path: Path, kind: str) -> tuple[list[str] | None, np.ndarray]:
-    """The names, if there are any, and the numbers."""
+def _from_text(path: Path, kind: str, gaps: bool) -> tuple[list[str] | None, np.ndarray]:
+    """The names, if there are any, and the numbers; with ``gaps`` empty cells are NaN."""
     delimiter = "\t" if kind == "tsv" else ","
     with open(path, newline="", encoding="utf-8-sig") as file:
         if kind == "txt":
@@ -74,14 +69,25 @@ def _from_text(path: Path, kind: str) -> tuple[list[str] | None, np.ndarray]:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # numpy's on a table without rows: refused later
-                X = np.loadtxt(file, delimiter=delimiter, ndmin=2, comments=None, quotechar='"')
+                X = np.loadtxt(
+                    file,
+                    delimiter=delimiter,
+                    ndmin=2,
+                    comments=None,
+                    quotechar='"',
+                    converters=_number_or_gap if gaps else None,
+                )
         except ValueError as error:
             told = str(error).split(";")[0]
             raise RecordingError(
-                f"{path}: {told} (rows count from 0, after the line of names). Fill empty cells, "
-                "remove columns that are no numbers."
+                f"{path}: {told} (rows count from 0, after the line of names). Remove columns "
+                'that are no numbers; fill empty cells, or take them as missing: missing="mask".'
             ) from error
     return names, X
+
+
+def _number_or_gap(cell: str) -> float:
+    return np.nan if cell.strip().lower() in _GAPS else float(cell)
 
 
 def _are_numbers(cells: list[str]) -> bool:

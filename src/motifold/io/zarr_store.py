@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from motifold.io.guards import RecordingError, check_expansion, guard, require
+from motifold.io.matrices import orient
 from motifold.io.reading import Options
-from motifold.io.recording import Recording, RecordingError, check_expansion, guard, orient, require
+from motifold.io.recording import Recording
 
 OPTIONS = {"key", "orientation"}
 # Codecs that only rearrange bytes. Others exist (pickle is one) that build objects by running code.

@@ -14,7 +14,7 @@ from matplotlib.gridspec import GridSpec
 
 from motifold.estimator import CNMF
 from motifold.plots.decimate import pool
-from motifold.plots.recording import Fit, Window
+from motifold.plots.recording import Fit, Power, Window
 from motifold.plots.style import (
     IMAGE_MAP,
     Features,
@@ -66,27 +66,14 @@ def plot_contributions(
     model : CNMF
         A fitted model.
     X : array-like of shape (n_samples, n_features), list of such arrays, or None
-        The recording; None puts the reconstruction in its place. NaN is drawn blank and does not
-        count.
-    activations : array-like of shape (n_samples, n_components), list of such arrays, or None
-        Those of X. None means those of the training data; for another recording give
-        ``model.transform(X)``.
-    lengths : sequence of int or None
-        Rows of each segment of ``activations``; None means those of the fit, or one segment where
-        ``activations`` is one array.
+        The recording; None puts the reconstruction in its place. NaN, a missing entry, is drawn
+        grey and does not count.
+    activations, lengths
+        As in ``plot_factors``.
     motifs : sequence of int or None
         Which motifs to draw, as positions in ``components_``; None draws all.
-    rate : float or None
-        Time bins per second; given, time is in seconds, else in bins.
-    time_range : (float, float) or None
-        Start and end of the stretch to draw, in the units of the time axis; None draws all.
-    feature_axis : array-like of shape (n_features,) or None
-        A number for each feature that rises (or falls) all along, such as its frequency in Hz;
-        greater is drawn higher. None numbers the features, from the top.
-    feature_label : str or None
-        What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
-    figure : matplotlib.figure.Figure, SubFigure or None
-        Where to draw; None makes a new one.
+    rate, time_range, feature_axis, feature_label, figure
+        As in ``plot_factors``; features are not sorted.
 
     Returns
     -------
@@ -154,29 +141,16 @@ def _contributions(fit: Fit, data: npt.NDArray[Any] | None, window: Window) -> _
     """One pass over the stretch of time, in blocks."""
     K = fit.H.shape[1]
     columns: list[list[npt.NDArray[Any]]] = [[] for _ in range(K + 1)]
-    explained, power, residual = np.zeros(K), 0.0, 0.0
+    power = Power(K)
     for edges in window.blocks():
         a, b = int(edges[0]), int(edges[-1])
         reference = fit.rows(a, b) if data is None else data[a:b]
-        columns[K].append(pool(reference, edges - a))
-        missing = np.isnan(reference)
-        X = np.where(missing, 0, reference) if missing.any() else reference
-        power += _dot(X, X)
-        left = X.astype(np.float64)
-        for k, part in enumerate(fit.parts(a, b)):
-            columns[k].append(pool(part, edges - a))
-            part[missing] = 0
-            explained[k] += 2 * _dot(X, part) - _dot(part, part)
-            left -= part
-        residual += _dot(left, left)
-    *parts, image = [np.concatenate(blocks) for blocks in columns]
-    shares = np.maximum(explained, 0) / (power or 1)
-    together = max(0.0, 1 - residual / power) if power else 0.0
-    return _Contributions(image, parts, shares, together)
-
-
-def _dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
-    return float(np.einsum("tn,tn->", a, b, dtype=np.float64))
+        parts = list(fit.parts(a, b))
+        for blocks, values in zip(columns, [*parts, reference], strict=True):
+            blocks.append(pool(values, edges - a))
+        power.add(reference, parts)
+    *images, image = [np.concatenate(blocks) for blocks in columns]
+    return _Contributions(image, images, power.shares, max(0.0, 1 - power.loss**2))
 
 
 def _draw_parts(

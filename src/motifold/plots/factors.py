@@ -14,8 +14,10 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.image import AxesImage
 
 from motifold.estimator import CNMF
+from motifold.findings.profiles import sort_features as find_order
 from motifold.plots.decimate import envelope
 from motifold.plots.motifs import draw_lags
+from motifold.plots.order import likeness
 from motifold.plots.recording import Fit, Window
 from motifold.plots.style import (
     IMAGE_MAP,
@@ -57,7 +59,7 @@ def plot_factors(
     activations: Any = None,
     lengths: Any = None,
     figure: Figure | SubFigure | None = None,
-    sampling_rate: float | None = None,
+    rate: float | None = None,
     time_range: tuple[float, float] | None = None,
     sort_features: bool | None = None,
     feature_axis: Any = None,
@@ -69,8 +71,9 @@ def plot_factors(
     Motifs are at the left, each in a colour of its own and on its own scale; on top, in the same
     colours, are the activations; then the data and, on the same scale, the reconstruction. All
     images share the axis of the features. Lanes of activations share a scale, set by the motifs
-    that no segment's end cuts off; what exceeds it is drawn at the lane's top. Long recordings
-    are drawn by the extremes of some two thousand stretches of time, so that no event gets lost.
+    that no segment's end cuts off and no missing entries hide; what exceeds it is drawn at the
+    lane's top. Long recordings are drawn by the extremes of some two thousand stretches of time,
+    so that no event gets lost.
 
     No pyplot figure is made and nothing is shown: save the figure by ``savefig``, or give
     ``figure=plt.figure()``.
@@ -80,7 +83,7 @@ def plot_factors(
     model : CNMF
         A fitted model.
     X : array-like of shape (n_samples, n_features), list of such arrays, or None
-        The recording; None leaves the data out. NaN is drawn blank.
+        The recording; None leaves the data out. NaN, a missing entry, is drawn grey.
     activations : array-like of shape (n_samples, n_components), list of such arrays, or None
         Those of X. None means those of the training data; for another recording give
         ``model.transform(X)``.
@@ -89,13 +92,15 @@ def plot_factors(
         ``activations`` is one array. Dotted lines mark where a segment starts.
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
-    sampling_rate : float or None
+    rate : float or None
         Time bins per second; given, axes are in seconds, else in bins.
     time_range : (float, float) or None
         Start and end of the stretch to draw, in the units of the time axis; None draws all.
     sort_features : bool or None
         Sort features by the motif that gives them most power, then by the lag of its peak, so
-        that sequences show as diagonals. None sorts unless there is a ``feature_axis``.
+        that sequences show as diagonals. None sorts unless features have an order of their own:
+        there is a ``feature_axis``, or neighbours are strongly correlated (median at least 0.5,
+        and 0.2 above that of random pairs), as in a spectrogram.
     feature_axis : array-like of shape (n_features,) or None
         A number for each feature that rises (or falls) all along, such as its frequency in Hz;
         greater is drawn higher.
@@ -117,25 +122,27 @@ def plot_factors(
     >>> from motifold.plots import plot_factors
     >>> X = make_sequences(300, 20, 2, 8, random_state=0).X
     >>> model = CNMF(n_components=2, n_lags=8, random_state=0).fit(X)
-    >>> figure = plot_factors(model, X, sampling_rate=100, time_range=(0.5, 2))
+    >>> figure = plot_factors(model, X, rate=100, time_range=(0.5, 2))
     >>> [axes.get_label() for axes in figure.axes]
     ['motif 1', 'motif 2', 'activations', 'data', 'reconstruction', 'colorbar']
     """
-    check_rate(sampling_rate, "sampling_rate")
+    check_rate(rate)
     fit = Fit.from_options(model, activations, lengths)
-    window = Window.from_range(time_range, sampling_rate, fit.shape[0])
+    window = Window.from_range(time_range, rate, fit.shape[0])
     features = Features.from_options(
         fit.shape[1], feature_axis, feature_label, getattr(model, "feature_names_in_", None)
     )
     order = np.arange(fit.shape[1])
-    if sort_features if sort_features is not None else feature_axis is None:
-        order = _feature_order(model.components_, fit.H)
+    if sort_features is None:
+        sort_features = feature_axis is None and not _has_order(fit, X)
+    if sort_features:
+        order = find_order(model.components_, weights=np.square(fit.H).sum(axis=0)).order
         features = features.reordered(order)
     times, H = envelope(fit.H[window.start : window.stop])
     view = _View(
         motifs=model.components_[:, :, order],
         times=times,
-        activations=H / fit.ceiling(window),
+        activations=H / fit.ceiling(window, None if X is None else fit.checked_data(X)),
         recordings={
             name: image[:, order] for name, image in _recordings(fit, X, window, show).items()
         },
@@ -166,14 +173,10 @@ def _recordings(fit: Fit, X: Any, window: Window, show: str) -> dict[str, npt.ND
     return images
 
 
-def _feature_order(motifs: npt.NDArray[Any], H: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Features by (motif of largest power, lag of its peak); those in no motif come last."""
-    K, _, N = motifs.shape
-    power = np.square(motifs).sum(axis=1) * np.square(H).sum(axis=0)[:, None]
-    motif = power.argmax(axis=0)
-    lag = motifs.argmax(axis=1)[motif, np.arange(N)]
-    motif[power.max(axis=0) == 0] = K
-    return np.lexsort((lag, motif))
+def _has_order(fit: Fit, X: Any) -> bool:
+    """Whether neighbouring features are alike, in the data or, without it, in the motifs."""
+    rows = np.concatenate(fit.model.components_) if X is None else fit.checked_data(X)
+    return likeness(rows).shows_an_order
 
 
 # --- drawing --------------------------------------------------------------------------------

@@ -46,23 +46,14 @@ def plot_reconstruction(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), or list of such arrays
-        The recording. NaN is drawn blank.
+        The recording. NaN, a missing entry, is drawn grey.
     reconstruction : CNMF or array-like of shape (n_samples, n_features), or list of such arrays
         The model fitted to X, or any reconstruction; for a recording that the model was not
         fitted to give ``model.inverse_transform(model.transform(X))``.
     residual : bool, default=False
         Draw below what is left, ``|X − reconstruction|``, on the same scale.
-    rate : float or None
-        Time bins per second; given, time is in seconds, else in bins.
-    time_range : (float, float) or None
-        Start and end of the stretch to draw, in the units of the time axis; None draws all.
-    feature_axis : array-like of shape (n_features,) or None
-        A number for each feature that rises (or falls) all along, such as its frequency in Hz;
-        greater is drawn higher. None numbers the features, from the top.
-    feature_label : str or None
-        What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
-    figure : matplotlib.figure.Figure, SubFigure or None
-        Where to draw; None makes a new one.
+    rate, time_range, feature_axis, feature_label, figure
+        As in ``plot_factors``; features are not sorted.
 
     Returns
     -------

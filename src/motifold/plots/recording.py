@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.estimator import CNMF
+from motifold.findings.hidden import mostly_observed
 from motifold.plots.decimate import bucket_edges, pool
 from motifold.plots.style import in_time
 from motifold.validation import is_list_of_segments, segment_lengths
@@ -127,19 +128,59 @@ class Fit:
         parts = self.model.reconstruct_components(self.H[first:b], segments=self.segments[first:b])
         return (part[a - first :] for part in parts)
 
-    def ceiling(self, window: Window) -> float:
-        """The largest activation drawn of a motif that the end of its segment does not cut off.
+    def ceiling(self, window: Window, data: npt.NDArray[Any] | None = None) -> float:
+        """The largest activation drawn of a motif that is not cut off by the end of its segment.
 
-        Of the others the data shows but the first lags, so that they can be huge and mean nothing.
+        Nor hidden by missing entries of ``data``. Of such motifs the data shows but a few entries,
+        so that their activations can be huge and mean nothing.
         """
         bins = np.arange(window.start, window.stop)
         ends = np.searchsorted(self.segments, self.segments[bins], side="right")
-        whole = ends - bins >= self.model.components_.shape[1]
+        whole = (ends - bins >= self.model.components_.shape[1])[:, None]
+        if data is not None and data.dtype.kind == "f" and np.isnan(data[bins]).any():
+            seen = mostly_observed(self.model, ~np.isnan(data), segments=self.segments)
+            whole = whole & seen[bins]
         drawn = self.H[window.start : window.stop]
-        return float(drawn[whole].max(initial=0)) or float(drawn.max()) or 1.0
+        return float(np.where(whole, drawn, 0).max()) or float(drawn.max()) or 1.0
 
     def _reach(self, a: int) -> int:
         return max(0, a - self.model.components_.shape[1] + 1)
+
+
+class Power:
+    """What motifs explain of a recording, added up block by block; NaN does not count."""
+
+    def __init__(self, K: int) -> None:
+        self._explained = np.zeros(K)
+        self._total = 0.0
+        self._residual = 0.0
+
+    def add(self, X: npt.NDArray[Any], parts: Iterable[npt.NDArray[Any]]) -> None:
+        """A block (bins, N) of the recording, and the part of it that each motif makes."""
+        missing = np.isnan(X)
+        hidden = bool(missing.any())
+        X = np.where(missing, 0, X) if hidden else X
+        self._total += _dot(X, X)
+        left = X.astype(np.float64)
+        for k, part in enumerate(parts):
+            part = np.where(missing, 0, part) if hidden else part
+            self._explained[k] += 2 * _dot(X, part) - _dot(part, part)
+            left -= part
+        self._residual += _dot(left, left)
+
+    @property
+    def shares(self) -> npt.NDArray[Any]:
+        """Share of the power that each motif explains alone, (K,)."""
+        return np.maximum(self._explained, 0) / (self._total or 1)
+
+    @property
+    def loss(self) -> float:
+        """Relative loss of all motifs together; 1 of a recording that is zero."""
+        return float(np.sqrt(self._residual / self._total)) if self._total else 1.0
+
+
+def _dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+    return float(np.einsum("tn,tn->", a, b, dtype=np.float64))
 
 
 def stacked(X: Any) -> npt.NDArray[Any]:

@@ -23,6 +23,7 @@ LINE_STYLES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), ":", (0, (8, 3)), (0, (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _NAMED_FEATURES = 20  # up to so many features each has its own tick
 _MARKED_SEGMENTS = 100
+_MISSING = "0.78"  # the grey of entries that are NaN: no shade of the map is grey
 _DARKEST = 99.5  # percentile of the values from which on they are drawn in the darkest shade
 
 
@@ -33,7 +34,7 @@ def _image_map() -> Colormap:
     """
     shades = colormaps["magma_r"](np.linspace(0, 1, 256))
     fade = np.clip(np.linspace(0, 5, 256), 0, 1)[:, None]  # over the first fifth
-    return ListedColormap(1 - fade * (1 - shades), name="motifold")
+    return ListedColormap(1 - fade * (1 - shades), name="motifold").with_extremes(bad=_MISSING)
 
 
 IMAGE_MAP = _image_map()
@@ -81,10 +82,10 @@ def draw_colorbar(
 # --- time -----------------------------------------------------------------------------------
 
 
-def check_rate(rate: float | None, name: str = "rate") -> None:
+def check_rate(rate: float | None) -> None:
     """Refuse a sampling rate that is not positive."""
     if rate is not None and not rate > 0:
-        raise ValueError(f"{name} must be positive (time bins per second), not {rate}.")
+        raise ValueError(f"rate must be positive (time bins per second), not {rate}.")
 
 
 def in_time(bins: Any, rate: float | None) -> Any:

@@ -14,7 +14,9 @@ from motifold.estimator import CNMF
 from motifold.io import Recording
 
 
-def write_report(path: str | os.PathLike[str], model: CNMF, recording: Recording) -> None:
+def write_report(
+    path: str | os.PathLike[str], model: CNMF, recording: Recording, *, sort: bool | None = None
+) -> None:
     """Write a report: data, motifs, activations, reconstruction, events, significance, the fit.
 
     Parameters
@@ -26,6 +28,9 @@ def write_report(path: str | os.PathLike[str], model: CNMF, recording: Recording
     recording : Recording
         The recording of the fit, or another one with the same features. Of a sound file the
         motifs can be listened to.
+    sort : bool or None, default=None
+        Sort the features in the pictures by motif and lag of their peak. None sorts them unless
+        they have an order of their own, as in ``plot_factors``; the page says what was done.
 
     Examples
     --------
@@ -45,7 +50,7 @@ def write_report(path: str | os.PathLike[str], model: CNMF, recording: Recording
     from motifold.report.facts import Facts
     from motifold.report.page import page
 
-    text = page(Facts.gather(model, recording.checked()))
+    text = page(Facts.gather(model, recording.checked(), sort))
     target = Path(path)
     part = target.with_name(target.name + ".part")
     part.write_text(text, encoding="utf-8")

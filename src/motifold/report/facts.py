@@ -10,13 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.estimator import CNMF
-from motifold.findings import Significance, Table, find_events, significance
+from motifold.findings import Significance, Table, find_events, significance, sort_features
+from motifold.findings.hidden import mostly_observed
 from motifold.io import Recording
+from motifold.plots.order import Likeness, likeness
+from motifold.plots.recording import Fit, Power
 
+_ROWS = 2**14  # at a time
 _ALPHA = 0.05
 _NULLS = 200  # shuffled copies of each motif, or as many as the correction for K motifs needs
 _SAME_LOSS = 1e-3
-_TEST_WORK = 4e7  # bins × motifs × copies that the test may take: about a minute
+_TEST_WORK = 2e9  # bins × features × motifs × copies that the test may take: some ten seconds
 _TESTED_MOTIFS = 40  # but it takes so many times the length of a motif at least
 
 
@@ -26,6 +30,8 @@ class Facts:
 
     ``shares``: (K,), of the power, explained by each motif alone. ``is_training``: whether the
     recording is the one of the fit. ``significance`` is that of the last ``tested_bins`` bins.
+    ``order``: (N,), features as pictures show them, None for the recording's own order, which
+    ``likeness`` says whether to keep.
     """
 
     model: CNMF
@@ -38,9 +44,11 @@ class Facts:
     is_training: bool
     significance: Significance
     tested_bins: int
+    likeness: Likeness
+    order: npt.NDArray[np.intp] | None
 
     @classmethod
-    def gather(cls, model: CNMF, recording: Recording) -> Facts:
+    def gather(cls, model: CNMF, recording: Recording, sort: bool | None = None) -> Facts:
         """All of it; ``recording`` is in memory and its values are checked."""
         X = recording.X
         T = recording.shape[0]
@@ -54,9 +62,19 @@ class Facts:
         else:
             with warnings.catch_warnings():  # names, if there are any, were compared by the caller
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
-                activations = np.asarray(model.transform(X, lengths=lengths))
+                activations = np.asarray(model.transform(X, lengths=lengths, mask=recording.mask))
             loss, shares = _loss_and_shares(model, X, activations, lengths)
-        events = find_events(model, activations, lengths=lengths, rate=recording.rate or 1.0)
+        known = activations
+        if recording.mask is not None:
+            known = np.where(mostly_observed(model, recording.mask, lengths), activations, 0)
+        events = find_events(model, known, lengths=lengths, rate=recording.rate or 1.0)
+        alike = likeness(X)
+        if sort is None:
+            sort = recording.feature_axis is None and not alike.shows_an_order
+        order = None
+        if sort:
+            weights = np.square(activations).sum(axis=0)
+            order = sort_features(model.components_, weights=weights).order
         return cls(
             model,
             recording,
@@ -67,7 +85,15 @@ class Facts:
             events,
             is_training,
             *_tested(model, X, lengths),
+            alike,
+            order,
         )
+
+    @property
+    def n_missing(self) -> int:
+        """Entries that were not observed."""
+        mask = self.recording.mask
+        return 0 if mask is None else mask.size - int(np.count_nonzero(mask))
 
     @property
     def counts(self) -> npt.NDArray[Any]:
@@ -119,6 +145,14 @@ class Facts:
                 f"The model explains only {100 * (1 - self.loss**2):.0f}% of the power: look at "
                 "the reconstruction before the motifs."
             )
+        if self.n_missing:
+            size = self.recording.shape[0] * self.recording.shape[1]
+            told.append(
+                f"{self.n_missing} entries ({100 * self.n_missing / size:.2g}%) are missing. They "
+                "count nowhere, and what the reconstruction shows there is a prediction, the "
+                "poorer the longer the gap. Events of which less than half is observed are left "
+                "out. The test of significance cannot leave entries out and takes them for zero."
+            )
         told += self._warnings_of_the_test()
         return told + list(self.recording.hints)
 
@@ -141,26 +175,27 @@ class Facts:
 def _loss_and_shares(
     model: CNMF, X: Any, activations: npt.NDArray[Any], lengths: list[int]
 ) -> tuple[float, npt.NDArray[Any]]:
-    """Relative loss, and the share of the power each motif explains alone."""
-    power = float(np.einsum("tn,tn->", X, X, dtype=np.float64)) or 1.0
-    shares = [
-        float(np.sum((2 * X - part) * part, dtype=np.float64)) / power
-        for part in model.reconstruct_components(activations, lengths=lengths)
-    ]
-    rest = X - model.inverse_transform(activations, lengths=lengths)
-    loss = np.sqrt(float(np.einsum("tn,tn->", rest, rest, dtype=np.float64)) / power)
-    return float(loss), np.maximum(shares, 0)
+    """Relative loss, and the share of the power each motif explains alone, over what is observed.
+
+    In blocks of rows: of a mapped recording no second copy ever stands in memory.
+    """
+    fit = Fit.from_options(model, activations, lengths)
+    power = Power(len(model.components_))
+    for a in range(0, len(X), _ROWS):
+        b = min(a + _ROWS, len(X))
+        power.add(np.asarray(X[a:b]), fit.parts(a, b))
+    return power.loss, power.shares
 
 
 def _tested(model: CNMF, X: Any, lengths: list[int]) -> tuple[Significance, int]:
     """The test on the end of the recording, as much of it as the work allows."""
-    K, L, _ = model.components_.shape
+    K, L, N = model.components_.shape
     n_null = max(_NULLS, int(np.ceil(2 * K / _ALPHA)))
-    n_bins = min(len(X), max(_TESTED_MOTIFS * L, int(_TEST_WORK / (n_null * K))))
+    n_bins = min(len(X), max(_TESTED_MOTIFS * L, int(_TEST_WORK / (n_null * K * N))))
     kept: list[int] = []
     while sum(kept) < n_bins:
         kept.insert(0, min(lengths[-1 - len(kept)], n_bins - sum(kept)))
     found = significance(
-        X[-n_bins:], model, n_null=n_null, alpha=_ALPHA, lengths=kept, random_state=0
+        np.nan_to_num(X[-n_bins:]), model, n_null=n_null, alpha=_ALPHA, lengths=kept, random_state=0
     )
     return found, n_bins

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import io
+from copy import copy
 from typing import Any
 
+from motifold.estimator import CNMF
 from motifold.plots import (
     plot_contributions,
     plot_factors,
@@ -25,12 +27,12 @@ _EXCERPT_BINS = 200  # and at least
 def motifs(facts: Facts) -> Markup:
     """All motifs as a grid."""
     shares = [f"motif {k + 1}: {100 * share:.1f}%" for k, share in enumerate(facts.shares)]
-    figure = plot_motifs(facts.model, titles=shares, rate=_rate(facts), **_features(facts))
+    figure = plot_motifs(_shown(facts), titles=shares, rate=_rate(facts), **_features(facts))
     return _picture(
         figure,
         "The motifs: lags from left to right, features from bottom to top or as named.",
         "Each motif on its own scale, dark is strong. The percentage is the share of the "
-        "recording's power that it explains alone.",
+        f"recording's power that it explains alone. {_order(facts)}",
     )
 
 
@@ -40,7 +42,7 @@ def overview(facts: Facts) -> Markup:
         _factors(facts, None),
         "Motifs, activations, data and reconstruction of the whole recording.",
         "The whole recording: motifs at the left, their activations on top in the same colours, "
-        "the data, and what the model makes of it.",
+        f"the data, and what the model makes of it.{_grey(facts)}",
     )
 
 
@@ -62,21 +64,15 @@ def reconstruction(facts: Facts) -> Markup:
         "time_range": excerpt(facts),
         **_features(facts),
     }
-    X_hat = facts.model.inverse_transform(facts.activations, lengths=facts.lengths)
-    first = plot_reconstruction(facts.recording.X, X_hat, residual=True, **common)
-    second = plot_contributions(
-        facts.model,
-        facts.recording.X,
-        activations=facts.activations,
-        lengths=facts.lengths,
-        **common,
-    )
+    model, X = _shown(facts), _shown_data(facts)
+    first = plot_reconstruction(X, model, residual=True, **common)
+    second = plot_contributions(model, X, **common)
     return join(
         _picture(
             first,
             "Data, reconstruction and residual on one scale.",
             "What the model leaves over (residual) should look like noise; structure in it asks "
-            "for more motifs or longer ones.",
+            f"for more motifs or longer ones.{_grey(facts)}",
         ),
         _picture(
             second,
@@ -121,14 +117,51 @@ def excerpt(facts: Facts) -> tuple[float, float] | None:
 
 def _factors(facts: Facts, time_range: tuple[float, float] | None) -> Any:
     return plot_factors(
-        facts.model,
-        facts.recording.X,
-        activations=facts.activations,
-        lengths=facts.lengths,
-        sampling_rate=_rate(facts),
+        _shown(facts),
+        _shown_data(facts),
+        rate=_rate(facts),
         time_range=time_range,
+        sort_features=False,
         **_features(facts),
     )
+
+
+def _shown(facts: Facts) -> CNMF:
+    """The model with the recording's activations, its features in the order of the pictures."""
+    shown = copy(facts.model)
+    shown.activations_, shown._lengths = facts.activations, facts.lengths
+    if facts.order is not None:
+        shown.components_ = shown.components_[:, :, facts.order]
+        if hasattr(shown, "feature_names_in_"):
+            shown.feature_names_in_ = shown.feature_names_in_[facts.order]
+        else:
+            shown.feature_names_in_ = facts.order.astype(str).astype(object)
+    return shown
+
+
+def _shown_data(facts: Facts) -> Any:
+    X = facts.recording.X
+    return X if facts.order is None else X[:, facts.order]
+
+
+def _order(facts: Facts) -> str:
+    """What was done about the order of the features."""
+    if facts.order is not None:
+        return (
+            "Features are sorted, here and below, by the motif that they are strongest in and the "
+            "lag of their peak in it (--no-sort keeps them as they are)."
+        )
+    if facts.recording.feature_axis is not None or not facts.likeness.shows_an_order:
+        return ""
+    found = facts.likeness
+    return (
+        "Features keep their order, since it means something: neighbours have a correlation of "
+        f"{found.neighbours:.2f} (median), others of {found.others:.2f} (--sort sorts them)."
+    )
+
+
+def _grey(facts: Facts) -> str:
+    return " Grey: missing." if facts.n_missing else ""
 
 
 def _rate(facts: Facts) -> float | None:
@@ -136,6 +169,8 @@ def _rate(facts: Facts) -> float | None:
 
 
 def _features(facts: Facts) -> dict[str, Any]:
+    if facts.order is not None:
+        return {"feature_label": "feature (sorted)"}
     return {"feature_axis": facts.recording.feature_axis}
 
 

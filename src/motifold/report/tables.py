@@ -14,6 +14,7 @@ from motifold.report.facts import Facts
 from motifold.report.markup import Markup, join, tag
 
 _SHOWN_EVENTS = 2000
+_PRINTED_EVENTS = 60  # on paper, where nobody can filter
 _STRENGTH = {"id": "least", "type": "number", "min": 0, "step": "any"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 
@@ -45,7 +46,7 @@ def listening(players: list[Markup] | None) -> Markup | None:
         "turned into sound with the phase of the recording; beside it the recording there. All "
         "clips are equally loud."
     )
-    return join(tag("p", sentence), tag("ul", rows, class_="listen"))
+    return join(tag("p", sentence, class_="listening"), tag("ul", rows, class_="listen"))
 
 
 def _swatch(k: int) -> Markup:
@@ -65,6 +66,7 @@ def event_table(facts: Facts) -> Markup:
     """The events, with controls to sort and filter them."""
     records = facts.events.records
     shown = sorted(records, key=lambda record: -record["strength"])[:_SHOWN_EVENTS]
+    printed = {id(record) for record in shown[:_PRINTED_EVENTS]}
     shown.sort(key=lambda record: (record["bin"], record["motif"]))
     unit = "s" if facts.recording.rate else "bins"
     several = len(facts.lengths) > 1
@@ -81,12 +83,17 @@ def event_table(facts: Facts) -> Markup:
                 "tr",
                 [tag("td", text or value, data_value=f"{value:.9g}") for value, text in cells],
                 data_motif=record["motif"] + 1,
+                class_=None if id(record) in printed else "weak",
             )
         )
     left_out = len(records) - len(shown)
     more = f" The strongest {len(shown)} of {len(records)} are here." if left_out else ""
+    weaker = None
+    if len(printed) < len(shown):
+        weaker = tag("p", f"On paper: the {len(printed)} strongest.", class_="paper")
     return join(
         tag("p", f"Peaks of the activations: when each motif starts, and how strongly.{more}"),
+        weaker,
         _controls(facts),
         tag(
             "div",
@@ -147,12 +154,16 @@ def data_table(facts: Facts) -> Markup:
     recording = facts.recording
     T, N = recording.shape
     X = np.asarray(recording.X)
+    values = X if recording.mask is None else X[recording.mask]
+    extremes = f"{values.min():.4g}, {values.mean():.4g}, {values.max():.4g}"
     rows: list[list[Any]] = [["file", recording.source], ["time bins", T], ["features", N]]
     if recording.rate is not None:
         rows += [["time bins per second", f"{recording.rate:g}"]]
         rows += [["duration", f"{T / recording.rate:.4g} s"]]
     rows += [["segments", len(facts.lengths)]]
-    rows += [["smallest, mean, largest value", f"{X.min():.4g}, {X.mean():.4g}, {X.max():.4g}"]]
+    rows += [["smallest, mean, largest value", extremes]]
+    if facts.n_missing:
+        rows += [["missing entries", f"{facts.n_missing} ({100 * facts.n_missing / X.size:.2g}%)"]]
     names = recording.feature_names
     if names is not None and recording.feature_axis is None:
         more = f", … ({len(names)} in all)" if len(names) > 30 else ""
@@ -171,5 +182,5 @@ def _table(
             tag("tbody", [tag("tr", [tag("td", cell) for cell in row]) for row in rows]),
             class_=class_,
         ),
-        class_="scroll",
+        class_="scroll whole",
     )
