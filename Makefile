@@ -1,4 +1,4 @@
-# Two commands: `make demo` does the main job, `make test` runs every test.
+# `make demo` does the main job, `make test` runs every test, `make docs` builds the pages.
 # Each sets up its own virtual environment in .venv, from nothing but python3 and make.
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := constraints.txt
 JOBS ?= 2
 
-.PHONY: demo test check lint types fast bench bench-quick format clean help
+.PHONY: demo test check lint types fast docs docs-quick bench bench-quick format clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -40,6 +40,19 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+$(VENV)/.docs: $(VENV)/.core requirements-docs.txt
+	$(PIP) install --constraint $(CONSTRAINTS) --requirement requirements-docs.txt
+	@touch $@
+
+# Pages of names that are gone would stay, and be warned of.
+SPHINX := rm -rf docs/api/generated && $(BIN)/python -m sphinx -b html -W --keep-going -n
+
+docs: $(VENV)/.docs  ## the pages, with the examples run, into docs/_build/html; a warning is an error
+	$(SPHINX) docs docs/_build/html
+
+docs-quick: $(VENV)/.docs  ## the same without running the examples
+	$(SPHINX) -D plot_gallery=0 docs docs/_build/html
+
 $(VENV)/.bench: $(VENV)/.dev requirements-bench.txt
 	$(PIP) install --constraint $(CONSTRAINTS) --requirement requirements-bench.txt
 	@touch $@
@@ -56,3 +69,4 @@ format: $(VENV)/.dev  ## let ruff put the code in order
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo_output dist
+	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst

@@ -13,6 +13,7 @@ which needs two, because it sees that some components always follow each other.
 # always fire one after the other, and so do the other two. These two sequences are the motifs;
 # each occurs now and then, and they may overlap.
 
+# sphinx_gallery_thumbnail_number = 3
 import matplotlib.pyplot as plt
 import numpy as np
 

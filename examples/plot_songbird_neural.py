@@ -13,6 +13,7 @@ et al. 2019), on the same data.
 # Deconvolved calcium traces of neurons in HVC at 30 frames a second, and the spectrogram of what
 # the bird sang meanwhile, at 200. As recorded, the neurons show no order.
 
+# sphinx_gallery_thumbnail_number = 4
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -15,12 +15,21 @@ class MotifMatch:
 
     Attributes
     ----------
-    order : (K of a,), int
+    order : ndarray of int, shape (K of a,)
         ``b[order[k]]`` answers to ``a[k]``; −1 where ``b`` has too few motifs.
-    shift : (K of a,), int
+    shift : ndarray of int, shape (K of a,)
         By how many lags to move that motif of ``b`` later for it to lie on ``a[k]``.
-    similarity : (K of a,), float
+    similarity : ndarray of shape (K of a,)
         Cosine similarity of the two after that shift: 0 to 1 for nonnegative motifs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.matching import match_motifs
+    >>> a = np.random.default_rng(0).random((3, 4, 5))
+    >>> b = a[[2, 0, 1]]
+    >>> bool((match_motifs(a, b).align(b) == a).all())
+    True
     """
 
     order: npt.NDArray[np.intp]

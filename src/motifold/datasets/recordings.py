@@ -45,12 +45,24 @@ class Songbird:
 
     Attributes
     ----------
-    song : (4440, 141), spectrogram: time × frequency, values 0 to 1
-    neural : (666, 75), deconvolved calcium traces: time × neurons
+    song : ndarray of shape (4440, 141)
+        Spectrogram: time × frequency, values 0 to 1.
+    neural : ndarray of shape (666, 75)
+        Deconvolved calcium traces: time × neurons.
     song_rate, neural_rate : float
         Time bins per second: 200 and 30.
-    song_times, neural_times : (4440,) and (666,), seconds
-        The file has no frequency axis.
+    song_times, neural_times : ndarrays of shape (4440,) and (666,)
+        Seconds. (The file has no frequency axis.)
+
+    Examples
+    --------
+    Made up here; ``fetch_songbird`` gets the real one.
+
+    >>> import numpy as np
+    >>> from motifold.datasets import Songbird
+    >>> bird = Songbird(np.ones((400, 141)), np.ones((60, 75)), song_rate=200.0, neural_rate=30.0)
+    >>> float(bird.song_times[-1]), len(bird.neural_times)
+    (1.995, 60)
     """
 
     song: Floats
@@ -75,15 +87,26 @@ class SpokenDigits:
 
     Attributes
     ----------
-    waveform : (2579456,), −1 to 1
+    waveform : ndarray of shape (2579456,)
+        Samples, −1 to 1.
     rate : float
         Samples per second of the waveform: 8000.
-    spectrogram : (20149, 257), log magnitude shifted to be nonnegative: time × frequency
+    spectrogram : ndarray of shape (20149, 257)
+        Log magnitude shifted to be nonnegative: time × frequency.
     frame_rate : float
         Time bins per second of the spectrogram: 62.5.
-    times : (20149,), seconds
-        Centre of each time bin's window.
-    frequencies : (257,), Hz
+    times : ndarray of shape (20149,)
+        Centre of each time bin's window, in seconds.
+    frequencies : ndarray of shape (257,)
+        In Hz.
+
+    Examples
+    --------
+    >>> from motifold.datasets import fetch_spoken_digits
+    >>> speech = fetch_spoken_digits()  # doctest: +SKIP
+    >>> X = speech.spectrogram[: int(40 * speech.frame_rate)]  # doctest: +SKIP
+    >>> X.shape  # doctest: +SKIP
+    (2500, 257)
     """
 
     waveform: Floats

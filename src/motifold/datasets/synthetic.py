@@ -22,9 +22,19 @@ class Sequences:
 
     Attributes
     ----------
-    X : (n_samples, n_features), nonnegative
-    components : (n_components, n_lags, n_features), the true motifs
-    activations : (n_samples, n_components), the true activations
+    X : ndarray of shape (n_samples, n_features)
+        Nonnegative.
+    components : ndarray of shape (n_components, n_lags, n_features)
+        The true motifs.
+    activations : ndarray of shape (n_samples, n_components)
+        The true activations.
+
+    Examples
+    --------
+    >>> from motifold.datasets import make_sequences
+    >>> data = make_sequences(200, 10, 2, 5, noise=0.0, random_state=0)
+    >>> type(data).__name__, data.X.shape, data.components.shape, data.activations.shape
+    ('Sequences', (200, 10), (2, 5, 10), (200, 2))
     """
 
     X: npt.NDArray[np.float64]

@@ -22,13 +22,26 @@ class Consensus:
 
     Attributes
     ----------
-    components : (M, n_lags, n_features), each the median of its copies, shifted to lie on each
-        other, of unit norm
-    found : (M,), in how many fits the motif was found
-    similarity : (M,), mean similarity of its copies to ``components``, at the best shift
-    members : (M, n_fits), position of the motif in each fit; −1 where it was not found
+    components : ndarray of shape (M, n_lags, n_features)
+        Each the median of its copies, shifted to lie on each other, of unit norm.
+    found : ndarray of shape (M,)
+        In how many fits the motif was found.
+    similarity : ndarray of shape (M,)
+        Mean similarity of its copies to ``components``, at the best shift.
+    members : ndarray of shape (M, n_fits)
+        Position of the motif in each fit; −1 where it was not found.
     n_fits : int
-    min_share : float, share of the fits from which on a motif is stable
+    min_share : float
+        Share of the fits from which on a motif is stable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.findings import find_consensus
+    >>> motifs = np.random.default_rng(0).random((2, 4, 5))
+    >>> consensus = find_consensus([motifs, motifs[::-1], motifs])
+    >>> consensus.found.tolist(), consensus.members.tolist()
+    ([3, 3], [[0, 1, 0], [1, 0, 1]])
     """
 
     components: Floats

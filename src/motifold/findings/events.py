@@ -124,11 +124,25 @@ class EventAverage:
 
     Attributes
     ----------
-    motifs : (M,), the motifs that have events, in rising order
-    times : (n_times,), seconds from the event (the motif's lag 0)
-    mean : (M, n_times, n_channels), average over events; NaN where no event has a sample
-    standard_error : (M, n_times, n_channels), of that average; NaN for fewer than two samples
-    counts : (M, n_times), number of events that have a sample at that time
+    motifs : ndarray of shape (M,)
+        The motifs that have events, in rising order.
+    times : ndarray of shape (n_times,)
+        Seconds from the event (the motif's lag 0).
+    mean : ndarray of shape (M, n_times, n_channels)
+        Average over events; NaN where no event has a sample.
+    standard_error : ndarray of shape (M, n_times, n_channels)
+        Of that average; NaN for fewer than two samples.
+    counts : ndarray of shape (M, n_times)
+        Number of events that have a sample at that time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.findings import Table, event_triggered_average
+    >>> events = Table([{"motif": 3, "segment": 0, "time": t} for t in (2.0, 5.0)])
+    >>> average = event_triggered_average(np.ones((100, 2)), events, (-0.5, 0.5), rate=10)
+    >>> average.motifs.tolist(), average.mean.shape, average.counts.max().tolist()
+    ([3], (1, 11, 2), 2)
     """
 
     motifs: npt.NDArray[np.intp]

@@ -17,9 +17,21 @@ class FeatureOrder:
 
     Attributes
     ----------
-    order : (N,), features in that order: ``X[:, order]`` is sorted
-    motif : (N,), motif of each feature, in their own order; −1 for a feature in no motif
-    lag : (N,), lag of its peak in that motif; −1 for a feature in no motif
+    order : ndarray of shape (N,)
+        Features in that order: ``X[:, order]`` is sorted.
+    motif : ndarray of shape (N,)
+        Motif of each feature, in their own order; −1 for a feature in no motif.
+    lag : ndarray of shape (N,)
+        Lag of its peak in that motif; −1 for a feature in no motif.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.findings import sort_features
+    >>> motifs = np.eye(4)[None, [2, 0, 3, 1]]  # one motif: feature 2 first, then 0, 3 and 1
+    >>> found = sort_features(motifs)
+    >>> found.order.tolist(), found.lag.tolist()
+    ([2, 0, 3, 1], [1, 3, 0, 2])
     """
 
     order: npt.NDArray[np.intp]
@@ -75,8 +87,20 @@ class MotifExtent:
 
     Attributes
     ----------
-    onset : (K,), first lag of the stretch that holds the motif; 0 for an empty motif
-    length : (K,), number of lags of that stretch; 0 for an empty motif
+    onset : ndarray of shape (K,)
+        First lag of the stretch that holds the motif; 0 for an empty motif.
+    length : ndarray of shape (K,)
+        Number of lags of that stretch; 0 for an empty motif.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.findings import motif_extent
+    >>> motifs = np.zeros((2, 10, 3))  # the second one is empty
+    >>> motifs[0, 2:6] = 1.0
+    >>> extent = motif_extent(motifs)
+    >>> extent.onset.tolist(), extent.length.tolist()
+    ([2, 0], [4, 0])
     """
 
     onset: npt.NDArray[np.intp]

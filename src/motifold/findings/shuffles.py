@@ -28,12 +28,29 @@ class Significance:
 
     Attributes
     ----------
-    statistic : (K,), skewness over time of the overlap of each motif with the data
-    p_value : (K,), (1 + nulls at least as skewed) / (1 + n_null); NaN where not tested
-    tested : (K,), bool; not tested are motifs that are empty or held by a single feature
-    bonferroni, holm : (K,), bool, significant at ``alpha`` by either correction
-    null : (K, n_null), skewness of the shuffled copies; NaN where not tested
-    alpha : float, the level
+    statistic : ndarray of shape (K,)
+        Skewness over time of the overlap of each motif with the data.
+    p_value : ndarray of shape (K,)
+        (1 + nulls at least as skewed) / (1 + n_null); NaN where not tested.
+    tested : ndarray of bool, shape (K,)
+        Not tested are motifs that are empty or held by a single feature.
+    bonferroni, holm : ndarray of bool, shape (K,)
+        Significant at ``alpha`` by either correction.
+    null : ndarray of shape (K, n_null)
+        Skewness of the shuffled copies; NaN where not tested.
+    alpha : float
+        The level.
+
+    Examples
+    --------
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.findings import significance
+    >>> data = make_sequences(
+    ...     600, 30, 2, 12, activation_probability=0.02, noise=0.2, random_state=0
+    ... )
+    >>> result = significance(data.X, data.components, n_null=200, random_state=0)
+    >>> result.null.shape, result.tested.tolist(), result.table.columns[0]
+    ((2, 200), [True, True], 'motif')
     """
 
     statistic: Floats
@@ -231,9 +248,22 @@ class Sequenciness:
         Explained power in excess of column-shuffled data over that in excess of feature-shuffled
         data: about 1 for pure sequences, about 0 for features that only fire together, NaN where
         the data has neither.
-    explained : float, share of the data's power that the fit explains
-    explained_columns : (n_shuffles,), the same with the time bins in random order
-    explained_features : (n_shuffles,), the same with each feature in its own random order
+    explained : float
+        Share of the data's power that the fit explains.
+    explained_columns : ndarray of shape (n_shuffles,)
+        The same with the time bins in random order.
+    explained_features : ndarray of shape (n_shuffles,)
+        The same with each feature in its own random order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold import CNMF
+    >>> from motifold.findings import sequenciness
+    >>> X = np.random.default_rng(0).random((200, 6))
+    >>> result = sequenciness(X, CNMF(1, 4, tol=1e-2), n_shuffles=3, random_state=0)
+    >>> 0 < result.explained < 1, result.explained_columns.shape
+    (True, (3,))
     """
 
     score: float

@@ -45,6 +45,17 @@ class Sweep:
     motifs : Table
         One row for each motif of each run: ``onset`` and ``length`` in lags, ``share`` of the
         power.
+
+    Examples
+    --------
+    >>> import motifold
+    >>> from motifold.datasets import make_sequences
+    >>> X = make_sequences(200, 10, 2, 5, activation_probability=0.05, random_state=0).X
+    >>> found = motifold.sweep(
+    ...     X, n_components=[1, 2], n_lags=5, n_seeds=2, test=None, n_jobs=1, progress=False
+    ... )
+    >>> len(found.table), len(found.motifs), sorted(found.suggested)
+    (4, 6, ['n_components'])
     """
 
     def __init__(self, table: Table, motifs: Table) -> None:

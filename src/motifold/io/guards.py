@@ -15,7 +15,18 @@ _EXPANSION = 1000  # beyond that: as many times its size on disk, the most that 
 
 
 class RecordingError(ValueError):
-    """A file that cannot be used as it is; the message names the file and the fix."""
+    """A file that cannot be used as it is; the message names the file and the fix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.io import Recording, RecordingError
+    >>> try:
+    ...     Recording(np.array([[1.0, -2.0]]), "counts.npy").checked()
+    ... except RecordingError as error:
+    ...     print(str(error).split(" ")[0])
+    counts.npy:
+    """
 
 
 def check_numbers(dtype: Any, path: Path) -> None:

@@ -27,10 +27,11 @@ def from_pynapple(data: Any, *, bin_size: float | None = None) -> Recording:
 
     Examples
     --------
-    >>> import numpy, pynapple  # doctest: +SKIP
-    >>> spikes = {3: pynapple.Ts([0.1, 0.2]), 7: pynapple.Ts([0.9])}  # doctest: +SKIP
-    >>> recording = from_pynapple(pynapple.TsGroup(spikes), bin_size=0.1)  # doctest: +SKIP
-    >>> recording.feature_names  # doctest: +SKIP
+    >>> import pynapple
+    >>> from motifold.io import from_pynapple
+    >>> spikes = {3: pynapple.Ts([0.1, 0.2]), 7: pynapple.Ts([0.4, 0.9])}
+    >>> recording = from_pynapple(pynapple.TsGroup(spikes), bin_size=0.1)
+    >>> recording.feature_names
     ('3', '7')
     """
     kind = type(data).__name__
@@ -78,6 +79,15 @@ def to_pynapple(activations: Any, recording: Recording) -> Any:
     -------
     pynapple.TsdFrame
         With one epoch for each segment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold.io import Recording, to_pynapple
+    >>> recording = Recording(np.ones((50, 3)), "made up", rate=10.0)
+    >>> activations = np.zeros((50, 2))
+    >>> to_pynapple(activations, recording).shape
+    (50, 2)
     """
     nap = require("pynapple", "pynapple")
     values = np.asarray(activations)

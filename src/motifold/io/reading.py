@@ -42,7 +42,14 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Options:
-    """How to read a file; what is None is not said. ``read`` explains each."""
+    """How to read a file; what is None is not said. ``read`` explains each.
+
+    Examples
+    --------
+    >>> from motifold.io import Options
+    >>> Options(key="SONG", orientation="features_first").given
+    {'key': 'SONG', 'orientation': 'features_first'}
+    """
 
     kind: str | None = None
     key: str | None = None
@@ -114,7 +121,7 @@ def read(path: str | os.PathLike[str], **options: Any) -> Recording:
         window, hop : int
             Samples of the window of a sound's spectrogram, and from one to the next.
         scale : {"log", "magnitude", "power"}
-            Of the spectrogram; "log" is log(|S| + 1e-6) less its minimum.
+            Of the spectrogram; "log" is ``log(|S| + 1e-6)`` less its minimum.
         channel : int
             Of a sound, from 0; without it the mean of all is taken.
 

@@ -93,6 +93,20 @@ def plot_crossover(sweep: Sweep, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     matplotlib.axes.Axes
+
+    Examples
+    --------
+    >>> import motifold
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.plots import plot_crossover
+    >>> X = make_sequences(200, 10, 2, 5, activation_probability=0.05, random_state=0).X
+    >>> weights = [1e-4, 1e-3, 1e-2, 1e-1]
+    >>> found = motifold.sweep(
+    ...     X, n_components=3, n_lags=5, x_ortho=weights, n_seeds=1, test=None, tol=1e-2, n_jobs=1,
+    ...     progress=False,
+    ... )
+    >>> plot_crossover(found).get_xscale()
+    'log'
     """
     crossover = sweep.crossover
     if ax is None:
@@ -136,6 +150,18 @@ def plot_motif_lengths(sweep: Sweep, *, figure: Figure | SubFigure | None = None
     -------
     matplotlib.figure.Figure
         Its axes are labelled (``get_label``) "length" and "onset".
+
+    Examples
+    --------
+    >>> import motifold
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.plots import plot_motif_lengths
+    >>> X = make_sequences(200, 10, 2, 5, activation_probability=0.05, random_state=0).X
+    >>> found = motifold.sweep(
+    ...     X, n_components=2, n_lags=[3, 6], n_seeds=1, test=None, n_jobs=1, progress=False
+    ... )
+    >>> [axes.get_label() for axes in plot_motif_lengths(found).axes]
+    ['length', 'onset']
     """
     motifs = sweep.motifs
     figure = prepared_figure(figure, (8.0, 3.6))

@@ -13,7 +13,14 @@ __all__ = ["ANLS", "HALS", "MU", "SOLVERS", "Inner", "Solver", "SolverOptions", 
 
 
 def find_solver(solver: str | Solver) -> Solver:
-    """The solver of that name with its default options, or the given solver object itself."""
+    """The solver of that name with its default options, or the given solver object itself.
+
+    Examples
+    --------
+    >>> from motifold.solvers import find_solver
+    >>> find_solver("anls")
+    ANLS(h_passes=1)
+    """
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(f"solver must be one of {sorted(SOLVERS)}, not {solver!r}.")

@@ -17,6 +17,14 @@ class Inner:
     A solver repeats its sweep until the last one moved the factor by less than ``shrink`` times
     the first (Gillis & Glineur 2012), at most ``max_sweeps`` times. One sweep is the algorithm
     as published.
+
+    Examples
+    --------
+    >>> from motifold.solvers import Inner
+    >>> moves = iter([4.0, 1.0, 0.01, 0.0])  # squared lengths: the third is below (0.1 · 2)²
+    >>> Inner(max_sweeps=10, shrink=0.1).repeat(lambda: next(moves))
+    >>> next(moves)
+    0.0
     """
 
     max_sweeps: int = 1
@@ -38,6 +46,25 @@ class Solver(Protocol):
 
     Any object with these two methods will do. It keeps no state between calls; all it knows is
     in the factors and the statistics.
+
+    Examples
+    --------
+    A solver of one's own, which takes a projected gradient step.
+
+    >>> import numpy as np
+    >>> from motifold import CNMF
+    >>> class Gradient:
+    ...     def update_W(self, W, statistics, penalties, inner):
+    ...         step = 1 / np.linalg.norm(statistics.B, 2)
+    ...         W -= step * statistics.gradient(W).reshape(W.shape)
+    ...         np.maximum(W, 0, out=W)
+    ...
+    ...     def update_H(self, H, statistics, penalties, inner):
+    ...         H -= statistics.gradient(H) / np.abs(statistics.A).sum(axis=(1, 2)).max()
+    ...         np.maximum(H, 0, out=H)
+    >>> X = np.random.default_rng(0).random((60, 4))
+    >>> CNMF(2, 3, solver=Gradient(), tol=1e-2, random_state=0).fit(X).converged_
+    True
     """
 
     def update_W(
@@ -55,7 +82,14 @@ class Solver(Protocol):
 
 
 class SolverOptions:
-    """Mixin: options are the constructor's keywords; two solvers with equal options are equal."""
+    """Mixin: options are the constructor's keywords; two solvers with equal options are equal.
+
+    Examples
+    --------
+    >>> from motifold import HALS
+    >>> HALS(order="blocks").get_params(), HALS() == HALS(order="entries")
+    ({'order': 'blocks'}, True)
+    """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The options as a dictionary (scikit-learn's convention, so that ``clone`` works)."""
