@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from motifold.persistence import load
     from motifold.solvers import ANLS, HALS, MU
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOMES = {
     "CNMF": "motifold.estimator",

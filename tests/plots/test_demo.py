@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from motifold import demo
 
@@ -24,6 +25,8 @@ def test_quick_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert str(picture) in printed
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 10_000
+    with Image.open(picture) as image:
+        assert image.mode == "P"  # of few colours, so that README's picture stays small
 
 
 def test_ctrl_c_ends_it_after_the_limits_were_told(
