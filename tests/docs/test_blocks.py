@@ -21,7 +21,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from pages import ROOT, Block, blocks, is_slow, name_of, needs_recordings, pages
+from pages import ROOT, Block, blocks, is_slow, name_of, needs_recordings, pages, shape_of
 
 from motifold.cli import main
 
@@ -114,12 +114,6 @@ def run_session(page: Path, block: Block, module: types.ModuleType) -> None:
     runner.run(test, clear_globs=False)
     vars(module).update(test.globs)
     assert not runner.failures, f"{name_of(page)}:{block.line}"
-
-
-def shape_of(text: str) -> list[str]:
-    """The words of a text with # for each number: those differ a little from machine to machine."""
-    number = r"[-−+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?|\bnan\b"
-    return re.sub(number, "#", text.replace("  ", " ")).split()
 
 
 # --- commands -------------------------------------------------------------------------------

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
+from pages import ROOT, blocks, shape_of
 
-ROOT = Path(__file__).parents[2]
 SMOKE = """
 import numpy as np
 from motifold import CNMF, load
@@ -86,14 +89,44 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel):
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
-def test_it_installs_in_an_empty_environment_and_works(wheel, tmp_path):
-    run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
-    bin = tmp_path / "venv" / ("Scripts" if os.name == "nt" else "bin")
+def installed(what: str, folder: Path) -> Path:
+    """Where the programs are of an environment that has this, and what this needs, only."""
+    run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
+    bin = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     pip = [bin / "python", "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    run(*pip, "install", "--constraint", ROOT / "constraints.txt", wheel, cwd=tmp_path)
-    run(*pip, "check", cwd=tmp_path)
+    run(*pip, "install", "--constraint", ROOT / "constraints.txt", what, cwd=folder)
+    run(*pip, "check", cwd=folder)
+    return bin
+
+
+def test_it_installs_in_an_empty_environment_and_works(wheel, tmp_path):
+    bin = installed(str(wheel), tmp_path)
     run(bin / "python", "-W", "error", "-c", SMOKE, cwd=tmp_path)
     assert "motifold" in run(bin / "motifold", "doctor", cwd=tmp_path)
     told = run(bin / "motifold", "fit", "counts.npy", "-k", 2, "-l", 8, "-o", "m.npz", cwd=tmp_path)
     assert "m.npz" in told
     assert "2" in run(bin / "motifold", "info", "m.npz", cwd=tmp_path)
+
+
+def test_getting_started_leads_to_its_picture(wheel, tmp_path):
+    """Its blocks one after the other, in an environment that has what its first one installs."""
+    page = ROOT / "docs" / "getting-started.md"
+    first, *others = blocks(page)
+    ((pip, install, what),) = first.commands
+    assert (pip, install) == ("pip", "install")
+    bin = installed(what.replace(".", str(wheel), 1), tmp_path)
+    python = "".join(block.code for block in others if block.language == "python")
+    printed = run(bin / "python", "-W", "error", "-c", python, cwd=tmp_path)
+    shown = [block.code for block in others if block.language == "text" and block.after_python]
+    assert shape_of(printed) == shape_of("".join(shown))
+    for block in others:
+        for command in block.commands if block.language == "sh" else []:
+            run(bin / command[0], *command[1:], cwd=tmp_path)
+    assert (tmp_path / "events.csv").is_file()
+    (name,) = re.findall(r"savefig\(\"(.*?)\"", python)
+    assert f"](images/{name})" in page.read_text()
+    made = plt.imread(tmp_path / name)
+    picture = plt.imread(ROOT / "docs" / "images" / name)
+    assert made.shape == picture.shape
+    # Fonts and last digits may differ a little from machine to machine.
+    assert np.abs(made - picture).mean() < 0.01
