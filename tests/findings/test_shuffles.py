@@ -61,6 +61,19 @@ def test_p_values_count_nulls_and_the_observed(planted):
         assert result.p_value[k] == (1 + count) / 100
 
 
+def test_copies_that_are_the_motif_but_for_a_common_shift_count_as_ties():
+    rng = np.random.default_rng(0)
+    X = 0.1 * rng.random((400, 2))
+    for t in np.flatnonzero(rng.random(390) < 0.05):  # the second feature follows a bin later
+        X[t, 0] += 1.3
+        X[t + 1, 1] += 0.7
+    motif = np.zeros((1, 4, 2))
+    motif[0, 1, 0], motif[0, 2, 1] = 0.9, 0.3
+    result = significance(X, motif, n_null=4000, random_state=0)
+    # Of the 16 pairs of lags, 3 have the second one lag after the first.
+    assert result.p_value[0] == pytest.approx(3 / 16, abs=0.02)
+
+
 def test_empty_and_single_feature_motifs_are_not_tested(planted):
     motifs = np.concatenate([planted.components, np.zeros((3, 9, 15))])
     motifs[3, 4, 6] = 1.0

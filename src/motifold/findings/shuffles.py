@@ -18,6 +18,8 @@ from motifold.validation import check_recording
 
 # A motif of which one feature holds more than this share of the power is no sequence.
 _SINGLE_FEATURE = 0.999
+# Copies that equal the motif but for a common shift differ from it by rounding: ties, relatively.
+_TIE = 1e-9
 # Bytes of the shifted profiles' overlaps at a time, and nulls at a time: what a cache holds.
 _BLOCK_BYTES, _LEAST_ROWS, _NULLS = 2**23, 64, 256
 
@@ -132,7 +134,8 @@ def significance(
     null = np.full((len(motifs), n_null), np.nan)
     for k in np.flatnonzero(tested):
         null[k] = _null_skewness(arrays, motifs[k], float(C[:, k].mean()), n_null, rng)
-    p_value = (1.0 + (null >= statistic[:, None]).sum(axis=1)) / (1 + n_null)
+    least = (statistic - _TIE * np.abs(statistic))[:, None]
+    p_value = (1.0 + (null >= least).sum(axis=1)) / (1 + n_null)
     p_value[~tested] = np.nan
     bonferroni = tested & (p_value <= alpha / max(n_tested, 1))
     return Significance(
