@@ -61,8 +61,8 @@ class Outcome:
 
     measures: dict[str, Any]
     motifs: list[dict[str, Any]]
-    components: npt.NDArray[np.float32]
-    activations: npt.NDArray[np.float32]
+    components: Array
+    activations: Array
 
 
 def run_trial(
@@ -86,12 +86,7 @@ def run_trial(
         "converged": bool(model.converged_),
         "n_iter": int(model.n_iter_),
     }
-    return Outcome(
-        measures,
-        _motif_records(model),
-        model.components_.astype(np.float32),
-        model.activations_.astype(np.float32),
-    )
+    return Outcome(measures, _motif_records(model), model.components_, model.activations_)
 
 
 def _validate(
