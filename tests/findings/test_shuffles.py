@@ -112,6 +112,21 @@ def test_shuffled_data_is_not_significant_and_planted_is(planted):
     assert not significance(shuffled, planted.components, random_state=0).significant.any()
 
 
+def test_p_values_are_uniform_where_features_are_unrelated():
+    rng = np.random.default_rng(0)
+    lags = np.arange(10)[:, None]
+    p_values = []
+    for seed in range(150):  # bumps, whose copies the ends of the lags cut, and smooth data
+        noise = rng.exponential(size=(200, 12)) ** 2
+        X = (noise + 2 * np.roll(noise, 1, axis=0) + np.roll(noise, 2, axis=0)) / 4
+        places = rng.uniform(2, 8, (2, 1, 12))
+        motifs = rng.random((2, 1, 12)) * np.exp(-((lags - places) ** 2) / 2)
+        p_values += significance(X, motifs, n_null=99, random_state=seed).p_value.tolist()
+    shares = [np.mean(np.array(p_values) <= level) for level in (0.05, 0.25, 0.5, 0.75)]
+    np.testing.assert_allclose(shares, [0.05, 0.25, 0.5, 0.75], atol=0.06)
+    assert shares[0] < 0.08
+
+
 def test_x_ortho_cost_by_its_definition(planted):
     rng = np.random.default_rng(1)
     H = rng.random((400, 2))

@@ -62,7 +62,7 @@ def plot_match(
         for j, similarity in zip(match.order, match.similarity, strict=True)
     ]
     figure = prepared_figure(figure, (1.6 + 1.2 * max(len(first), 4), 6.0))
-    above, below = figure.subfigures(2, 1)
+    above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
     options: dict[str, Any] = {
         "rate": rate,
         "feature_axis": feature_axis,
