@@ -82,10 +82,10 @@ def significance(
 
     A motif that recurs overlaps with the data strongly at a few times and little at others: the
     overlap (W⋆X)_k is skewed over time (a segment is taken as a circle, so that all bins count).
-    The null hypothesis is that the features' lags do not
-    matter: copies of the motif in which each feature's profile is shifted circularly by its own
-    random lag are as skewed. This is seqNMF's test. It is exact if X was not used to find the
-    motifs: give data that the fit has not seen.
+    The null hypothesis is that the features' lags do not matter: copies of the motif in which each
+    feature's profile is shifted circularly by its own random lag are as skewed. This is seqNMF's
+    test. It keeps its level only if X was not used to find the motifs: give data that the fit has
+    not seen.
 
     Parameters
     ----------
