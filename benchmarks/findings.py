@@ -206,20 +206,26 @@ def power(out: Path) -> dict[str, Any]:
         counts = Parallel(-1)(delayed(detected)(FIRST_SEED + i, noise) for i in range(runs))
         shares.append(sum(counts) / (3 * runs))
         print(f"{noise:5.1f}  {shares[-1]:.3f}", flush=True)
+    draw_power(levels, shares, out / "findings-power.png")
+    return {"levels": levels, "shares": shares}
+
+
+def draw_power(levels: list[float], shares: list[float], path: Path) -> None:
+    """The curve of the power, and the level of the test."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5, 3.4), layout="constrained")
+    figure = Figure(figsize=(5.6, 3.4), layout="constrained")
     axes = figure.add_subplot()
     axes.plot(levels, shares, "o-", color="#0072B2")
     axes.axhline(0.05, color="0.5", linestyle=":")
+    axes.annotate("level, 5 %", (0, 0.06), color="0.4", fontsize="small")
     axes.set(
-        xlabel="standard deviation of the noise (an entry of a motif is 0.5 to 1.5)",
-        ylabel="power",
+        xlabel="standard deviation of the noise (motif entries: 0.5 to 1.5)",
+        ylabel="share of planted motifs significant",
         ylim=(0, 1.02),
     )
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(out / "findings-power.png", dpi=120)
-    return {"levels": levels, "shares": shares}
+    figure.savefig(path, dpi=120)
 
 
 SWEEP = {"n_components": range(1, 11), "n_lags": 20, "n_seeds": 10}
