@@ -178,11 +178,13 @@ def null_summary(name: str, p_value: np.ndarray) -> dict[str, Any]:
     """How often any motif of a run (row) is significant at 5 %, and how uniform p-values are."""
     # The smallest p-value decides whether any is found, by Bonferroni and by Holm alike.
     least, n_tested = np.nanmin(p_value, axis=1), (~np.isnan(p_value)).sum(axis=1)
+    found = least <= 0.05 / n_tested
     scores = norm.isf(p_value[~np.isnan(p_value)] - 0.5 / 501)  # standard normal, if uniform
     return {
         "data": name,
         "runs": len(p_value),
-        "hits": int((least <= 0.05 / n_tested).sum()),
+        "hits": int(found.sum()),
+        "hits_by_200": found.reshape(-1, 200).sum(axis=1).tolist(),
         "motifs": float((p_value <= 0.05).sum() / n_tested.sum()),
         "mean_score": float(scores.mean()),
         "sd_score": float(scores.std()),

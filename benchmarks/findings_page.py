@@ -58,6 +58,9 @@ def _events(found: dict[str, Any]) -> list[str]:
             f"| {row['noise']:g} | {row['precision']:.3f} | {row['recall']:.3f} |"
             for row in found["rows"]
         ),
+        "",
+        "Noise makes small peaks, not missed events: in noisy recordings raise `threshold` above "
+        "0.3.",
     ]
 
 
@@ -78,9 +81,10 @@ def _false_positives(found: dict[str, Any]) -> list[str]:
             for row in found["rows"]
         ),
         "",
-        "Of 200 runs 10 are expected, with a standard deviation of 3: single sets of 200 lie on "
-        f"either side. In the {most['runs']} runs the p-values are uniform: their normal scores "
-        f"have mean {most['mean_score']:.2f} and standard deviation {most['sd_score']:.2f}.",
+        f"Of 200 runs 10 are expected, with a standard deviation of 3; the {most['runs']} runs have "
+        f"{min(most['hits_by_200'])} to {max(most['hits_by_200'])} in each 200, and their p-values "
+        f"are uniform: the normal scores have mean {most['mean_score']:.2f} and standard deviation "
+        f"{most['sd_score']:.2f}.",
     ]
 
 
@@ -128,7 +132,8 @@ def _consensus(found: dict[str, Any]) -> list[str]:
     ]
 
 
-_PICTURES = {"power": "power over noise", "consensus": "consensus of 50 fits of SONG"}
+# Pictures made from the recordings are not kept in the repository.
+_PICTURES = {"power": "power over noise"}
 _PARTS = {
     "k": _number_of_motifs,
     "events": _events,
