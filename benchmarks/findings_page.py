@@ -81,7 +81,7 @@ def _false_positives(found: dict[str, Any]) -> list[str]:
             for row in found["rows"]
         ),
         "",
-        f"Of 200 runs 10 are expected, with a standard deviation of 3; the {most['runs']} runs have "
+        f"Of 200 runs 10 are expected, with a standard deviation of 3. The {most['runs']} have "
         f"{min(most['hits_by_200'])} to {max(most['hits_by_200'])} in each 200, and their p-values "
         f"are uniform: the normal scores have mean {most['mean_score']:.2f} and standard deviation "
         f"{most['sd_score']:.2f}.",
