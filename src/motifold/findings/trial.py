@@ -19,6 +19,7 @@ from motifold.problem import Array
 
 Test = Literal["entries", "blocks"]
 
+_NOTHING = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
 _HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held out
 
 
@@ -98,8 +99,7 @@ def _validate(
     """
     block = seed % settings.n_blocks
     if settings.test is None and settings.n_null == 0:
-        nothing = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
-        return {"block": block, **nothing}
+        return {"block": block, **_NOTHING}
     X, L = recording.X, model.n_lags
     split = BlockTimeSeriesSplit(settings.n_blocks, gap=L)
     train, test = list(split.split(X))[block]
@@ -109,6 +109,8 @@ def _validate(
     if settings.test == "entries":
         options["mask"] = observed_entries((len(train), X.shape[1]), _HIDDEN_ENTRIES, rng)
     copy.fit(X[train], **options)
+    if not np.isfinite(copy.activations_).all():  # one fit that failed is no reason to lose all
+        return {"block": block, **_NOTHING}
     error = np.nan
     if settings.test == "entries":
         X_hat = copy.inverse_transform(copy.activations_, segments=options["segments"])
