@@ -10,6 +10,7 @@ from motifold.plots import (
     plot_crossover,
     plot_event_average,
     plot_events,
+    plot_match,
     plot_motif_lengths,
     plot_n_components,
     plot_raster,
@@ -138,3 +139,18 @@ def test_raster_is_sorted(events):
     np.testing.assert_allclose(above.collections[0].get_offsets()[:, 0], [1.0, 1.5, 3.0])
     with pytest.raises(ValueError, match="4 features"):
         plot_raster(X[:, :3], order)
+
+
+def test_matched_motifs_are_drawn_below_their_partners_and_shifted_onto_them():
+    a = np.zeros((3, 8, 4))
+    for k in range(3):
+        a[k, 2:4, k] = 1.0
+    b = np.roll(a[[2, 0]], 3, axis=1)  # in another order, later, and one is missing
+    figure = plot_match(a, b)
+    above, below = figure.subfigs
+    assert [axes.get_title() for axes in below.axes] == ["2: 1.00", "none", "1: 1.00"]
+    for k, axes in enumerate(below.axes):
+        drawn, partner = (part.images[0].get_array() for part in (axes, above.axes[k]))
+        np.testing.assert_allclose(drawn, 0 if k == 1 else partner)
+    with pytest.raises(ValueError, match="same lags"):
+        plot_match(a, b[:, :5])

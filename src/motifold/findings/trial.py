@@ -19,6 +19,7 @@ from motifold.problem import Array, Mask
 
 Test = Literal["entries", "blocks"]
 
+_NOTHING = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
 _HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held out
 
 
@@ -69,8 +70,8 @@ class Outcome:
 
     measures: dict[str, Any]
     motifs: list[dict[str, Any]]
-    components: npt.NDArray[np.float32]
-    activations: npt.NDArray[np.float32]
+    components: Array
+    activations: Array
 
 
 def run_trial(
@@ -94,12 +95,7 @@ def run_trial(
         "converged": bool(model.converged_),
         "n_iter": int(model.n_iter_),
     }
-    return Outcome(
-        measures,
-        _motif_records(model),
-        model.components_.astype(np.float32),
-        model.activations_.astype(np.float32),
-    )
+    return Outcome(measures, _motif_records(model), model.components_, model.activations_)
 
 
 def _validate(
@@ -111,8 +107,7 @@ def _validate(
     """
     block = seed % settings.n_blocks
     if settings.test is None and settings.n_null == 0:
-        nothing = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
-        return {"block": block, **nothing}
+        return {"block": block, **_NOTHING}
     X, L = recording.X, model.n_lags
     split = BlockTimeSeriesSplit(settings.n_blocks, gap=L)
     train, test = list(split.split(X))[block]
@@ -124,6 +119,8 @@ def _validate(
         shown = observed & observed_entries(observed.shape, _HIDDEN_ENTRIES, rng)
     segments = mark_junctions(train, recording.ids)
     copy.fit(X[train], segments=segments, mask=shown)
+    if not np.isfinite(copy.activations_).all():  # one fit that failed is no reason to lose all
+        return {"block": block, **_NOTHING}
     error = np.nan
     if settings.test == "entries":
         X_hat = copy.inverse_transform(copy.activations_, segments=segments)
