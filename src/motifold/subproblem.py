@@ -70,7 +70,7 @@ def _drop_rounding(W: Array) -> None:
     activation that makes up for it.
     """
     rounding = np.finfo(W.dtype).eps * W.max(axis=(0, 1))
-    W[W <= rounding] = 0
+    W[rounding >= W] = 0
 
 
 def kkt_of_motifs(problem: Problem, W: Array, statistics: WStatistics) -> float:

@@ -137,6 +137,13 @@ def test_raster_is_sorted(events):
     np.testing.assert_array_equal(data.images[0].get_array(), X[:, [2, 0, 3, 1]].T)
     above = next(axes for axes in figure.axes if axes.get_label() == "events")
     np.testing.assert_allclose(above.collections[0].get_offsets()[:, 0], [1.0, 1.5, 3.0])
+    part = plot_raster(X, order, events=events, rate=10, time_range=(1.2, 2.0))
+    data, above = (
+        next(axes for axes in part.axes if axes.get_label() == label)
+        for label in ("data", "events")
+    )
+    np.testing.assert_allclose(above.collections[0].get_offsets()[:, 0], [1.5])
+    np.testing.assert_allclose(data.get_xlim(), (1.15, 1.95), atol=0.06)
     with pytest.raises(ValueError, match="4 features"):
         plot_raster(X[:, :3], order)
 

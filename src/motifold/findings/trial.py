@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold.estimator import CNMF
+from motifold.findings.agreement import reconstruction_gram
 from motifold.findings.overlap import with_motifs, x_ortho_cost
 from motifold.findings.profiles import motif_extent
 from motifold.findings.shuffles import is_testable, significance
@@ -82,6 +83,7 @@ def run_trial(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the table says it
+            warnings.filterwarnings("ignore", "All motifs are empty")
             model.fit(recording.X, segments=recording.ids, mask=recording.mask)
             validation = _validate(recording, model, seed, settings)
     except Exception as error:
@@ -95,7 +97,8 @@ def run_trial(
         "converged": bool(model.converged_),
         "n_iter": int(model.n_iter_),
     }
-    return Outcome(measures, _motif_records(model), model.components_, model.activations_)
+    records = _motif_records(model, [len(array) for array in recording.arrays])
+    return Outcome(measures, records, model.components_, model.activations_)
 
 
 def _validate(
@@ -189,11 +192,11 @@ def _significant(
     return {"n_tested": n_tested, "n_significant": int(result.significant.sum())}
 
 
-def _motif_records(model: CNMF) -> list[dict[str, Any]]:
+def _motif_records(model: CNMF, lengths: list[int]) -> list[dict[str, Any]]:
     """Onset, effective length and share of the reconstruction's power of each motif."""
     extent = motif_extent(model)
-    H = model.activations_.astype(np.float64)
-    power = np.einsum("tk,tk->k", H, H) * np.square(model.components_).sum(axis=(1, 2))
+    motifs, H = model.components_.astype(np.float64), model.activations_.astype(np.float64)
+    power = reconstruction_gram(motifs, H, lengths).diagonal()
     shares = power / (power.sum() or 1)
     return [
         {"motif": k, "onset": int(onset), "length": int(length), "share": float(share)}
