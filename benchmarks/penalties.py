@@ -182,9 +182,8 @@ def hidden() -> str:
             found = [_error(X, _hide(X.shape, pattern, seed), size, weight) for seed in (1, 2, 3)]
             cells.append((weight, ", ".join(f"{error:.3f}" for error in found)))
         (own_weight, own), (weight, rival) = cells
-        lines.append(
-            f"| {pattern} | {K} × {lags} | {own_weight:g} | {own} | {plain} | {weight:g} | {rival} |"
-        )
+        motifs = f"{K} × {lags} | {own_weight:g} | {own}"
+        lines.append(f"| {pattern} | {motifs} | {plain} | {weight:g} | {rival} |")
     return "\n".join(lines)
 
 
