@@ -109,7 +109,7 @@ def command(
         recording = recording_of(file, options).checked()
         model = _model(recording, n_lags, options)
         checkpoint = _checkpoint(model, recording, output, checkpoint_every, resume, restart)
-        with _interruptible(model, checkpoint, output):
+        with _interruptible(checkpoint), checkpoint.attached(model):
             model.fit(recording.X, lengths=recording.lengths, mask=recording.mask)
         model.set_params(callback=None, verbose=0)
         _keep_origin(model, recording)
@@ -174,7 +174,7 @@ def _checkpoint(
     from motifold.checkpoint import Checkpoint, identity_of
 
     path = output.with_name(output.name + ".checkpoint")
-    identity = identity_of(model, recording.X, recording.lengths)
+    identity = identity_of(model, recording.X, lengths=recording.lengths, mask=recording.mask)
     checkpoint = Checkpoint(path, identity, every=every)
     if restart:
         checkpoint.remove()
@@ -184,13 +184,12 @@ def _checkpoint(
                 f"{path} has a fit that was not finished: go on with --resume, or --restart."
             )
         try:
-            done = checkpoint.restore()
+            done = checkpoint.restore("Give another output, or start anew (--restart).")
         except ValueError as error:
             raise Failure(str(error), EXIT_DATA) from error
         click.echo(f"Going on from {path}, {done} iterations done.", err=True)
     elif resume:
         click.echo(f"There is no checkpoint {path}: starting anew.", err=True)
-    model._checkpoint = checkpoint
     return checkpoint
 
 
@@ -199,7 +198,7 @@ class _Terminated(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def _interruptible(model: CNMF, checkpoint: Checkpoint, output: Path) -> Iterator[None]:
+def _interruptible(checkpoint: Checkpoint) -> Iterator[None]:
     """On Ctrl-C and SIGTERM write the checkpoint and end."""
 
     def terminate(number: int, frame: Any) -> None:
