@@ -116,6 +116,19 @@ def test_transform(model, counts, tmp_path):
     assert run("transform", model, counts, "-o", tmp_path / "a.txt").exit_code == 2
 
 
+def test_motifs_and_segments_count_from_0_as_in_python(model, counts, tmp_path):
+    fitted = motifold.load(model)
+    expected = motifold.find_events(fitted, rate=20).records
+    assert {record["motif"] for record in expected} == {0, 1}
+    assert json.loads(ok("events", model, "--json").stdout)["events"] == expected
+    lines = ok("events", model).stdout.splitlines()[1:]
+    assert [line.split(",")[:2] for line in lines] == [
+        [str(record["motif"]), str(record["segment"])] for record in expected
+    ]
+    ok("transform", model, counts, "-o", tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text().splitlines()[0] == "time,motif_0,motif_1"
+
+
 def test_names_go_with_the_model(tmp_path):
     path, model = tmp_path / "a.csv", tmp_path / "m.npz"
     names = [f"cell {i}" for i in range(12)]

@@ -6,6 +6,7 @@ import base64
 import io
 import re
 import wave
+from copy import deepcopy
 from html.parser import HTMLParser
 
 import numpy as np
@@ -99,6 +100,18 @@ def test_numbers_are_the_models(model):
     start, stop = facts.busiest(100)
     assert stop - start == 100
     assert facts.busiest(10**6) == (0, 500)
+
+
+def test_motifs_count_from_0(report, model):
+    text = report.read_text()
+    choices = re.findall(r'<option value="(\d*)">([^<]*)</option>', text)
+    assert choices == [("", "all motifs"), ("0", "motif 0"), ("1", "motif 1")]
+    assert set(re.findall(r'data-motif="(\d+)"', text)) == {"0", "1"}
+    assert re.findall(r'class="swatch"[^>]*></span> (\d)<', text) == ["0", "1"]
+    emptied = deepcopy(model)
+    emptied.scales_[0] = 0
+    told = Facts.gather(emptied, recording_of(X)).warnings()
+    assert any(sentence.startswith("Motif 0 is empty") for sentence in told)
 
 
 def test_missing_entries(model):
@@ -212,8 +225,8 @@ def test_the_table_sorts_and_filters(page):
     page.click("#events th:nth-child(3) button")
     assert column(page, 2) == sorted(everything, reverse=True)
     assert page.get_attribute("#events th:nth-child(3)", "aria-sort") == "descending"
-    page.select_option("#which", "2")
-    assert set(column(page, 0)) == {2}
+    page.select_option("#which", "0")
+    assert set(column(page, 0)) == {0}
     page.select_option("#which", "")
     least = sorted(everything)[len(everything) // 2]
     page.fill("#least", str(least))

@@ -26,7 +26,7 @@ _EXCERPT_BINS = 200  # and at least
 
 def motifs(facts: Facts) -> Markup:
     """All motifs as a grid."""
-    shares = [f"motif {k + 1}: {100 * share:.1f}%" for k, share in enumerate(facts.shares)]
+    shares = [f"motif {k}: {100 * share:.1f}%" for k, share in enumerate(facts.shares)]
     figure = plot_motifs(_shown(facts), titles=shares, rate=_rate(facts), **_features(facts))
     return _picture(
         figure,

@@ -50,7 +50,7 @@ def _pair(facts: Facts, sound: Any, k: int) -> Markup:
     mixture = sound.spectrogram[start:stop]
     return tag(
         "div",
-        _player("motif", sound.invert(part, start), sound.rate, f"Motif {k + 1} alone"),
+        _player("motif", sound.invert(part, start), sound.rate, f"Motif {k} alone"),
         _player("recording", sound.invert(mixture, start), sound.rate, "The recording there"),
         class_="players",
     )
