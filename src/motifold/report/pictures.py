@@ -176,7 +176,8 @@ def _features(facts: Facts) -> dict[str, Any]:
 
 def _picture(figure: Any, alternative: str, caption: str, *, narrow: bool = False) -> Markup:
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=_DPI)
+    # A third of the time of the usual level, for 3 % more bytes.
+    figure.savefig(file, format="png", dpi=_DPI, pil_kwargs={"compress_level": 4})
     data = base64.b64encode(file.getvalue()).decode()
     source = f"data:image/png;base64,{data}"
     image = tag("img", src=source, alt=alternative)
