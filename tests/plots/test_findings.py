@@ -97,6 +97,7 @@ def test_significant_others_and_untested_look_different():
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["significant", "not significant", "not tested"]
     assert [text.get_text() for text in axes.texts] == ["p = 0.01", "p = 0.3"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "1", "2"]
 
 
 @pytest.fixture
@@ -112,7 +113,7 @@ def events() -> Table:
 
 def test_events_by_motif(events):
     axes = plot_events(events)
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["motif 1", "motif 3"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["motif 0", "motif 2"]
     segments = axes.collections[0].get_segments()
     assert [segment[0, 0] for segment in segments] == [1.0, 3.0]
     heights = [np.ptp(segment[:, 1]) for segment in segments]
@@ -122,7 +123,7 @@ def test_events_by_motif(events):
 def test_averages_as_lines_or_images(events):
     few = event_triggered_average(np.random.default_rng(0).random((100, 2)), events, (-1, 1), 20)
     figure = plot_event_average(few)
-    assert [axes.get_label() for axes in figure.axes] == ["motif 1", "motif 3"]
+    assert [axes.get_label() for axes in figure.axes] == ["motif 0", "motif 2"]
     assert not figure.axes[0].images
     many = event_triggered_average(np.random.default_rng(0).random((100, 9)), events, (-1, 1), 20)
     image = plot_event_average(many).axes[0].images[0]

@@ -203,8 +203,9 @@ def _null_skewness(
     sums = np.zeros((3, n_null))
     rows = max(_LEAST_ROWS, _BLOCK_BYTES // (8 * N * L))
     for array in arrays:
-        for a in range(0, len(array), rows):
-            overlaps = _shifted_overlaps(array[:, features], a, min(a + rows, len(array)), motif)
+        X = array[:, features]
+        for a in range(0, len(X), rows):
+            overlaps = _shifted_overlaps(X, a, min(a + rows, len(X)), motif)
             for i, batch in batches:
                 sums[:, i : i + _NULLS] += _centred_sums(batch @ overlaps, centre)
     return _skewness(sums, sum(map(len, arrays)))

@@ -100,7 +100,7 @@ def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
     for k in np.unique(motifs[motifs >= 0]):
         centre = np.flatnonzero(motifs == k).mean()
         strip.annotate(
-            str(k + 1),
+            str(k),
             (0, centre),
             (-4, 0),
             xycoords=("axes fraction", "data"),
