@@ -1,21 +1,27 @@
 """What the penalties and the mask are for, in numbers.
 
-``.venv/bin/python benchmarks/penalties.py [duplicates] [speed] [hidden]``:
+``.venv/bin/python benchmarks/penalties.py [duplicates] [speed] [hidden] [mask] [--page]``:
 
 - duplicates: planted motifs, K set too high; how many motifs repeat another one, and how many of
   the true ones are found, with and without ``x_ortho``;
 - speed: ``x_ortho`` with HALS and ANLS against MU: seconds to MU's final objective, same starts;
 - hidden: 10 % of SONG's entries hidden, singly, in patches or as whole bins; error of their
-  prediction against NMF with as many parameters.
+  prediction against NMF with as many parameters;
+- mask: what 5 % of missing entries cost per iteration (``masked.py``).
+
+``--page`` writes what was measured to docs/benchmarks.md.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
+from masked import FORMS, measure
+from pages import with_section
 from problems import DATA
 from scipy.io import loadmat
 from sklearn.exceptions import ConvergenceWarning
@@ -67,46 +73,61 @@ def count(X: np.ndarray, motifs: np.ndarray, **settings: float) -> tuple[int, in
     return len(closest) - len(set(closest.tolist())), found
 
 
-def duplicates(seeds: int = 20, weight: float = 1e-3) -> None:
-    """Print both counts over seeds that were not looked at when the weight was chosen."""
-    totals = {}
-    for name, settings in [("plain", {}), (f"x_ortho={weight}", {"x_ortho": weight})]:
+def duplicates(seeds: int = 20, weight: float = 1e-3) -> str:
+    """Both counts, over seeds that were not looked at when the weight was chosen."""
+    lines = [
+        f"**Duplicated motifs.** {TRUE} planted motifs, K = {TOO_MANY}, {seeds} data sets:",
+        "",
+        "| penalty | motifs that repeat another one | true motifs found |",
+        "|---|---:|---:|",
+    ]
+    for name, settings in [("none", {}), (f"x_ortho = {weight}", {"x_ortho": weight})]:
         counts = [count(*plant(seed), **settings) for seed in range(100, 100 + seeds)]
-        totals[name] = np.sum(counts, axis=0)
-        repeated, found = totals[name]
-        print(f"{name:>14}: {repeated} duplicates, {found} of {TRUE * seeds} true motifs found")
+        repeated, found = np.sum(counts, axis=0)
+        lines.append(f"| {name} | {repeated} | {found} of {TRUE * seeds} |")
+    return "\n".join(lines)
 
 
-def speed(starts: int = 10, seconds: float = 1.0, weight: float = 1e-3) -> None:
-    """Print the time to MU's final objective, medians over starts.
+def speed(starts: int = 10, seconds: float = 1.0, weight: float = 1e-3) -> str:
+    """The time to MU's final objective, medians over starts.
 
     MU has four times ``seconds``. HALS and ANLS begin where it does; a start that ends above MU's
     objective is followed by another one, as ``n_init`` does, until the time is over.
     """
     content = loadmat(DATA / "MackeviciusData.mat")
+    lines = [
+        f"**x_ortho = {weight} by HALS and ANLS against MU**, all ours, single precision: seconds "
+        f"to the objective that MU has after {4 * seconds:.0f} s, medians over {starts} starts. A "
+        "start that ends above it is followed by another one, and the time goes on.",
+        "",
+        "| data | solver | seconds | times sooner | starts that get there | with the first start |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
     for name, lags in [("NEURAL", 20), ("SONG", 50)]:
         X = content[name].T.astype(np.float32)
         options = {"n_components": 3, "n_lags": lags, "x_ortho": weight, "max_iter": 10**6}
-        times: dict[str, list[float]] = {"hals": [], "anls": []}
-        first: dict[str, list[bool]] = {"hals": [], "anls": []}
-        own = []
+        times: dict[str, list[float]] = {"MU": [], "hals": [], "anls": []}
+        at_once: dict[str, list[bool]] = {"hals": [], "anls": []}
         for seed in range(starts):
             rival = CNMF(
                 solver="mu", max_time=4 * seconds, tol=0, random_state=seed, **options
             ).fit(X)
             course = rival.history_
             aim = course.objective[-1]
-            own.append(course.seconds[np.argmax(course.objective <= aim * 1.0001)])
-            for solver in times:
+            times["MU"].append(course.seconds[np.argmax(course.objective <= aim * 1.0001)])
+            for solver, first in at_once.items():
                 reached, start = _time_to(X, aim, seed, seconds, solver=solver, **options)
                 times[solver].append(reached)
-                first[solver].append(start == 0)
-        print(f"{name}: MU is at its last objective after {np.median(own):.3f} s", end="")
+                first.append(start == 0)
+        own = np.median(times.pop("MU"))
+        lines.append(f"| {name} | MU (within 0.01 %) | {own:.3f} | | | |")
         for solver, reached in times.items():
-            share, at_once = np.mean(np.isfinite(reached)), np.mean(first[solver])
-            print(f"; {solver} {np.median(reached):.3f} s, {share:.0%} of starts", end="")
-            print(f" ({at_once:.0%} without another start)", end="")
-        print(flush=True)
+            median, share = np.median(reached), np.mean(np.isfinite(reached))
+            lines.append(
+                f"| {name} | {solver.upper()} | {median:.3f} | {own / median:.1f} | {share:.0%} | "
+                f"{np.mean(at_once[solver]):.0%} |"
+            )
+    return "\n".join(lines)
 
 
 def _time_to(
@@ -130,22 +151,40 @@ def _time_to(
     return np.inf, -1
 
 
-def hidden() -> None:
-    """Print the relative error of hidden entries, motifs against NMF with as many parameters.
+def hidden() -> str:
+    """The relative error of hidden entries, motifs against NMF with as many parameters.
 
     The weight of the penalties (``l1_H`` = ``l2_W``) is chosen for each on other hidden entries.
     """
     X = loadmat(DATA / "MackeviciusData.mat")["SONG"].T.astype(np.float32)
     rows, features = X.shape
-    K, lags = 3, 50
-    plain = -(-K * (lags * features + rows) // (features + rows))
-    for pattern in ("entries", "patches", "gaps"):
+    lines = [
+        "**Hidden entries.** 10 % of SONG hidden: relative error of their prediction, three masks "
+        "each, by motifs and by NMF with at least as many parameters. *Entries*: single ones. "
+        "*Patches*: half the frequencies for 10 bins. *Gaps*: 5 whole bins. The weight of "
+        "`l1_H = l2_W` was chosen for each model on another mask.",
+        "",
+        "| hidden | K × L | weight | errors | NMF with K | weight | errors |",
+        "|---|---|---:|---|---:|---:|---|",
+    ]
+    for pattern, K, lags in [
+        ("entries", 3, 50),
+        ("entries", 20, 3),
+        ("patches", 3, 50),
+        ("gaps", 3, 50),
+    ]:
+        plain = -(-K * (lags * features + rows) // (features + rows))
+        cells = []
         for size in [(K, lags), (plain, 1)]:
             trial = _hide(X.shape, pattern, 0)
-            weight = min((0.0, 0.1, 1.0, 3.0, 10.0), key=lambda w: _error(X, trial, size, w))
-            errors = [_error(X, _hide(X.shape, pattern, seed), size, weight) for seed in (1, 2, 3)]
-            found = ", ".join(f"{error:.3f}" for error in errors)
-            print(f"{pattern}: K={size[0]} L={size[1]} weight {weight}: {found}", flush=True)
+            errors = {w: _error(X, trial, size, w) for w in (0.0, 0.1, 1.0, 3.0, 10.0)}
+            weight = min(errors, key=lambda w: errors[w])
+            found = [_error(X, _hide(X.shape, pattern, seed), size, weight) for seed in (1, 2, 3)]
+            cells.append((weight, ", ".join(f"{error:.3f}" for error in found)))
+        (own_weight, own), (weight, rival) = cells
+        motifs = f"{K} × {lags} | {own_weight:g} | {own}"
+        lines.append(f"| {pattern} | {motifs} | {plain} | {weight:g} | {rival} |")
+    return "\n".join(lines)
 
 
 def _hide(shape: tuple[int, int], pattern: str, seed: int) -> np.ndarray:
@@ -171,7 +210,42 @@ def _error(X: np.ndarray, mask: np.ndarray, size: tuple[int, int], weight: float
     return float(np.linalg.norm(error) / np.linalg.norm(X[~mask]))
 
 
-if __name__ == "__main__":
+def mask_cost() -> str:
+    """What 5 % of missing entries cost per iteration."""
+    lines = [
+        "**Cost of a mask.** One iteration with 5 % of the entries missing against one without "
+        "(T = 50,000, N = 250, K = 5, L = 20, single precision):",
+        "",
+        "| threads | as published | accelerated |",
+        "|---:|---:|---:|",
+    ]
+    for threads in (1, 2):
+        row = measure(50_000, 0.05, threads, rounds=15)
+        ratios = [row[f"{form} masked"] / row[f"{form} whole"] for form in FORMS]
+        lines.append(f"| {threads} | " + " | ".join(f"{ratio:.2f}" for ratio in ratios) + " |")
+    return "\n".join(lines)
+
+
+PARTS = {"duplicates": duplicates, "speed": speed, "hidden": hidden, "mask": mask_cost}
+
+
+def main() -> None:
+    """Print the parts asked for; write the page's section if all were."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="part")
+    parser.add_argument("--page", action="store_true", help="write them to docs/benchmarks.md")
+    options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
-    for part in sys.argv[1:] or ["duplicates", "speed", "hidden"]:
-        {"duplicates": duplicates, "speed": speed, "hidden": hidden}[part]()
+    texts = []
+    for part in options.parts or PARTS:
+        texts.append(PARTS[part]())
+        print(texts[-1], end="\n\n", flush=True)
+    if options.page:
+        path = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+        head = "## Penalties and missing entries\n\nMeasured by `benchmarks/penalties.py --page`."
+        text = "\n\n".join([head, *texts])
+        path.write_text(with_section(path.read_text(), "penalties", text))
+
+
+if __name__ == "__main__":
+    main()

@@ -19,6 +19,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from pages import section_of
 from problems import Benchmark, load
 from rivals import (
     Curve,
@@ -218,7 +219,9 @@ def write_table(results: dict[str, Any], path: Path, images: Path) -> None:
             f"Peak memory of a fit with T = {held['T']} beyond X itself ({held['X']:.0f} MB): "
             f"{held['extra']:.0f} MB.",
         ]
-    path.write_text("\n".join(lines) + "\n")
+    page = path.read_text() if path.exists() else ""
+    kept = [section for name in ("penalties", "findings") if (section := section_of(page, name))]
+    path.write_text("\n".join(lines) + "\n\n" + "\n\n".join(kept).rstrip() + "\n")
 
 
 def _torchnmf_row(row: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from motifold.checkpoint import fit_with_checkpoint
     from motifold.estimator import CNMF
     from motifold.findings import (
         BlockTimeSeriesSplit,
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "CNMF": "motifold.estimator",
+    "fit_with_checkpoint": "motifold.checkpoint",
     "load": "motifold.persistence",
     "ANLS": "motifold.solvers",
     "HALS": "motifold.solvers",
@@ -58,6 +60,7 @@ __all__ = [
     "explained_power",
     "find_consensus",
     "find_events",
+    "fit_with_checkpoint",
     "load",
     "mark_junctions",
     "motif_extent",

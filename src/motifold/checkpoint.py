@@ -7,7 +7,9 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +17,103 @@ import numpy as np
 
 from motifold.estimator import CNMF
 from motifold.state import LoopState, SearchState
+from motifold.validation import is_list_of_segments
 
 _ROWS = 4096
 # What may differ between a fit and its continuation: none of these changes the iterates.
 _FREE = {"max_iter", "max_time", "n_jobs", "verbose", "callback", "warm_start"}
 
 
+def fit_with_checkpoint(
+    model: CNMF,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    every: float = 60.0,
+    resume: bool = True,
+    **fit_arguments: Any,
+) -> CNMF:
+    """Fit a model, and keep its state in a file: if it is stopped, the same call goes on.
+
+    The file is written every ``every`` seconds and when the fit is interrupted (Ctrl-C, or any
+    other exception), always whole: after a power cut or SIGKILL it has the state of the last time.
+    A fit that goes on ends with the same result as one that was never stopped, bit by bit. When
+    the fit is done the file is removed; ``model.save`` keeps the result.
+
+    Parameters
+    ----------
+    model : CNMF
+        The model to fit. Its ``random_state`` may be None: the file has the seeds.
+    X : array-like of shape (n_samples, n_features), or a list of such arrays
+        As in ``CNMF.fit``.
+    path : str or path
+        The file. There need not be one.
+    every : float, default=60
+        Seconds between two writes.
+    resume : bool, default=True
+        Go on from the file, if there is one. False: start anew and replace it.
+    **fit_arguments
+        ``lengths``, ``segments``, ``mask``, ``components_init`` or ``activations_init`` of ``fit``.
+
+    Returns
+    -------
+    CNMF
+        The model, fitted.
+
+    Raises
+    ------
+    ValueError
+        If the file is of other data, arguments or parameters. ``max_iter``, ``max_time``,
+        ``n_jobs``, ``verbose`` and ``callback`` may differ. Also if ``warm_start`` is set, since
+        the factors it starts from are no part of the file.
+
+    Examples
+    --------
+    A fit that is interrupted in its fifth iteration, and goes on.
+
+    >>> import os, tempfile
+    >>> from motifold import CNMF, fit_with_checkpoint
+    >>> from motifold.datasets import make_sequences
+    >>> X = make_sequences(300, 20, 2, 8, random_state=0).X
+    >>> def interrupt(state):
+    ...     if state.iteration == 5:
+    ...         raise KeyboardInterrupt
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "fit.checkpoint")
+    ...     try:
+    ...         fit_with_checkpoint(CNMF(2, 8, random_state=0, callback=interrupt), X, path)
+    ...     except KeyboardInterrupt:
+    ...         print("interrupted:", os.listdir(folder))
+    ...     model = fit_with_checkpoint(CNMF(2, 8, random_state=0), X, path)
+    ...     print(model.stop_reason_ + ":", os.listdir(folder))
+    interrupted: ['fit.checkpoint']
+    converged: []
+    """
+    if model.warm_start:
+        raise ValueError(
+            "warm_start: the factors of the last fit are no part of a checkpoint. Set it to False, "
+            "and give components_init and activations_init."
+        )
+    checkpoint = Checkpoint(Path(path), identity_of(model, X, **fit_arguments), every=every)
+    if resume and checkpoint.path.exists():
+        checkpoint.restore("Give another path, or start anew with resume=False.")
+    with checkpoint.attached(model):
+        try:
+            model.fit(X, **fit_arguments)
+        except BaseException:
+            checkpoint.write()
+            raise
+    checkpoint.remove()
+    return model
+
+
 class Checkpoint:
     """The record of a fit in a file, which is the old one or the new one but never half of one.
 
-    Set as ``model._checkpoint`` it sees every iteration, and writes when ``every`` seconds have
-    passed or ``write`` is called. What it writes is the iterate before the last: of that one it is
-    known that the loop went on from it, so a fit that goes on from there takes the same course.
+    While it is ``attached`` to a model it sees every iteration, and writes when ``every`` seconds
+    have passed or ``write`` is called. What it writes is the iterate before the last: of that one
+    it is known that the loop went on from it, so a fit that goes on from there takes the same
+    course.
 
     Parameters
     ----------
@@ -48,9 +135,21 @@ class Checkpoint:
         self._confirmed: SearchState | None = None
         self._restored: SearchState | None = None
 
-    def restore(self) -> int:
-        """Let the fit go on from the file; the number of iterations it has."""
-        record = _read(self.path, self._identity)
+    @contextlib.contextmanager
+    def attached(self, model: CNMF) -> Iterator[None]:
+        """Watch the fits of the model meanwhile."""
+        model._checkpoint = self
+        try:
+            yield
+        finally:
+            model._checkpoint = None
+
+    def restore(self, advice: str = "") -> int:
+        """Let the fit go on from the file; the number of iterations it has.
+
+        ``advice`` ends the message of the error, if the file is of no use.
+        """
+        record = _read(self.path, self._identity, advice)
         self._restored = record
         return record.current.iteration if record.current is not None else 0
 
@@ -98,41 +197,55 @@ class Checkpoint:
                 path.unlink()
 
 
-def identity_of(model: CNMF, X: Any, lengths: Any = None) -> dict[str, Any]:
-    """What makes a fit this one: its parameters and a checksum of the data."""
+def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
+    """What makes a fit this one: its parameters, and checksums of the arguments of ``fit``."""
     params = {
         name: repr(value)
         for name, value in model.get_params(deep=False).items()
-        if name not in _FREE and not (name == "random_state" and value is None)
+        if name not in _FREE
     }
-    digest = hashlib.blake2b(digest_size=16)
-    array = np.asarray(X)
-    for start in range(0, len(array), _ROWS):
-        digest.update(np.ascontiguousarray(array[start : start + _ROWS]).data)
+    if not isinstance(model.random_state, Integral):
+        del params["random_state"]  # the seeds that were drawn are in the checkpoint
+    arguments = {"X": X, **given}
     return {
         "params": params,
-        "shape": list(array.shape),
-        "dtype": str(array.dtype),
-        "lengths": None if lengths is None else [int(length) for length in lengths],
-        "data": digest.hexdigest(),
+        "arguments": {
+            name: _fingerprint(value) for name, value in arguments.items() if value is not None
+        },
     }
 
 
-def _read(path: Path, identity: dict[str, Any]) -> SearchState:
-    advice = "Give another output, or start anew (--restart)."
+def _fingerprint(value: Any) -> list[list[Any]]:
+    """Shape, type and checksum of an array, or of each of a list of segments."""
+    told = []
+    for part in value if is_list_of_segments(value) else [value]:
+        array = np.asarray(part)
+        if array.dtype.hasobject:
+            array = array.astype(str)
+        digest = hashlib.blake2b(digest_size=16)
+        for start in range(0, len(array), _ROWS):  # a mapped recording stays on disk
+            digest.update(np.ascontiguousarray(array[start : start + _ROWS]).tobytes())
+        told.append([list(array.shape), str(array.dtype), digest.hexdigest()])
+    return told
+
+
+def _read(path: Path, identity: dict[str, Any], advice: str) -> SearchState:
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         found = json.loads(arrays.pop("identity").tobytes())
         record = SearchState.from_arrays(arrays)
+        differing = _differing(found["params"], identity["params"])
+        differing += _differing(found["arguments"], identity["arguments"])
     except FileNotFoundError:
         raise
     except Exception as error:
         raise ValueError(f"{path}: it is no checkpoint of motifold ({error}). {advice}") from error
-    differing = [name for name in identity if found.get(name) != identity[name]]
     if differing:
-        old, new = found.get("params") or {}, identity["params"]
-        names = [name for name in {*old, *new} if old.get(name) != new.get(name)]
-        what = ", ".join(sorted(names)) or "the data"
+        what = ", ".join(sorted(differing))
         raise ValueError(f"{path}: it is the checkpoint of another fit: {what} differs. {advice}")
     return record
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return [name for name in {*old, *new} if old.get(name) != new.get(name)]

@@ -37,6 +37,9 @@ from motifold.validation import (
     is_list_of_segments,
 )
 
+# Multiplications of a data pass from which threads are worth their while (NEURAL has 3 million,
+# SONG 94 million).
+_WORTH_THREADS = 2e7
 _NONNEGATIVE = Interval(Real, 0, None, closed="left")
 
 
@@ -113,7 +116,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     verbose : int, default=0
         1 shows a progress bar.
     n_jobs : int or None, default=None
-        Number of threads; None means all cores. Results do not depend on it.
+        Number of threads; None means all cores, or one where the problem is too small for more.
+        Results do not depend on it.
 
     Attributes
     ----------
@@ -308,7 +312,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 setattr(self, name, value)
 
         with (
-            Workers(self.n_jobs) as workers,
+            Workers(self._n_threads(problem)) as workers,
             ProgressBar(self.max_iter, self.n_init, bool(self.verbose)) as bar,
         ):
             callback = self._callback(X, y, bar, problem, workers)
@@ -454,7 +458,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         problem = self._checked_new_data(X, lengths, segments, mask)
         H = self._transform(problem) * problem.dtype.type(problem.scale)
-        with Workers(self.n_jobs) as workers:
+        with Workers(self._n_threads(problem)) as workers:
             residual = squared_residual(problem, self._motifs(H.dtype), H, workers)
         if problem.squared_norm == 0:
             return 0.0 if residual == 0 else -np.inf
@@ -488,7 +492,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _transform(self, problem: Problem) -> Array:
         # In the scale of the fit, so that penalties weigh what they weighed there.
         W = self._motifs(np.dtype(np.float64)) * self.scales_
-        with Workers(self.n_jobs) as workers:
+        with Workers(self._n_threads(problem)) as workers:
             W = np.ascontiguousarray(W, dtype=problem.dtype)
             nothing = np.zeros((problem.T, problem.K), dtype=problem.dtype)
             statistics = h_subproblem(problem, W, nothing, workers)
@@ -595,6 +599,11 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
 
         return tell
+
+    def _n_threads(self, problem: Problem) -> int | None:
+        """Threads to use: where a data pass is done in a millisecond, more of them only cost."""
+        small = problem.T * problem.N * problem.K * problem.L < _WORTH_THREADS
+        return 1 if self.n_jobs is None and small else self.n_jobs
 
     def _warn_if_ill_posed(self) -> None:
         on_W = max(self.l1_W, self.l2_W, self.ortho_W) > 0

@@ -2,18 +2,24 @@
 
 The data is cut into blocks of M bins, each transformed with L−1 zeros behind it. Where memory
 allows, the transforms are kept (a copy of X and a bit more); else every pass makes them again.
+
+The rounding of a transform is that of its largest entry. Motifs that the end of a segment cuts off
+may have next to nothing left and activations that make up for it, so that what belongs to the
+last L−1 bins goes by matrix products, whose rounding is that of each entry.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
 from scipy import fft
 
+from motifold.kernels.windows import shift_and_add
 from motifold.parallel import Workers
 from motifold.problem import Array, Problem, Segment
-from motifold.toeplitz import padded_rows
+from motifold.toeplitz import padded_rows, windows
 
 Block = tuple[Segment, int, int]
 Way = Literal["products", "transforms", "kept transforms"]
@@ -70,12 +76,18 @@ class Spectra:
     def products(self, H: Array, workers: Workers) -> Array:
         """Pass 1: Σ_t X[t, n] H[t−ℓ, k] as (N, L·K), the largest lag first, in float64."""
         N, L, K = self.problem.N, self.problem.L, self.problem.K
+        ends = np.zeros((N, L * K))
+        uncut = H.copy()
+        for (tail, a, b), X in self._ends():
+            rows = padded_rows(H[tail.start : tail.stop][a:b], 0, b - a, L)
+            ends += X.T @ windows(rows, L, 1, workers)
+            uncut[tail.start + a : tail.stop] = 0
 
         def group_sum(index: int) -> Array:
             blocks = self.groups[index]
             rows = np.zeros((len(blocks), self.n, K), dtype=self.problem.dtype)
             for i, (segment, a, b) in enumerate(blocks):
-                rows[i, : b - a + L - 1] = padded_rows(H[segment.start : segment.stop], a, b, L)
+                rows[i, : b - a + L - 1] = padded_rows(uncut[segment.start : segment.stop], a, b, L)
             spectra = np.ascontiguousarray(fft.rfft(rows, axis=1).transpose(1, 0, 2))
             # conj(X̂)ᵀĤ = conj(X̂ᵀ conj(Ĥ)): the smaller one is conjugated
             return self._spectra(index).transpose(0, 2, 1) @ spectra.conj()
@@ -85,7 +97,7 @@ class Spectra:
         for part in parts:
             total += part
         sums = fft.irfft(np.conj(total, out=total), n=self.n, axis=0)[:L]
-        return sums.transpose(1, 0, 2).reshape(N, L * K).astype(np.float64)
+        return ends + sums.transpose(1, 0, 2).reshape(N, L * K)
 
     def correlation(self, W: Array, workers: Workers) -> Array:
         """Pass 2: C[t, k] = Σ_ℓ Σ_n W[n, ℓ, k] X[t+ℓ, n] as (T, K)."""
@@ -106,7 +118,19 @@ class Spectra:
                 C[start : segment.start + b] += group[: b - a, i]
                 if before:
                     C[start - before : start] += group[-before:, i]
+        oldest_first = np.ascontiguousarray(W[:, ::-1].reshape(len(W), L * K))
+        for (tail, a, b), X in self._ends():
+            part = np.zeros((b - a + L - 1, K), dtype=C.dtype)
+            shift_and_add(X @ oldest_first, L - 1, part)
+            C[tail.start + a : tail.stop] = part[L - 1 :]
         return C
+
+    def _ends(self) -> Iterator[tuple[Block, Array]]:
+        """The last L−1 bins of every segment: where they are, and the data there."""
+        for segment in self.problem.segments:
+            length = segment.stop - segment.start
+            block = segment, max(0, length - self.problem.L + 1), length
+            yield block, np.ascontiguousarray(self.problem.scaled_block(*block))
 
     def _spectra(self, index: int) -> Array:
         """The transforms of a group of blocks, (n/2 + 1, blocks, N)."""

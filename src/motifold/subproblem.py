@@ -53,12 +53,24 @@ def update_motifs(
     """Let the solver update the motifs that are learnt (changes W)."""
     if problem.fixed is None:
         solver.update_W(W, statistics, problem.penalties, inner)
+        _drop_rounding(W)
         return
     learnt = np.flatnonzero(~problem.fixed)
     if learnt.size:
         part = np.ascontiguousarray(W[:, :, learnt])
         solver.update_W(part, statistics, problem.penalties.permuted(learnt), inner)
+        _drop_rounding(part)
         W[:, :, learnt] = part
+
+
+def _drop_rounding(W: Array) -> None:
+    """Set to zero what is not above the rounding of a motif's largest entry (changes W).
+
+    It would be all that is left of a motif where the end of a segment cuts it off, and have an
+    activation that makes up for it.
+    """
+    rounding = np.finfo(W.dtype).eps * W.max(axis=(0, 1))
+    W[rounding >= W] = 0
 
 
 def kkt_of_motifs(problem: Problem, W: Array, statistics: WStatistics) -> float:

@@ -79,7 +79,7 @@ def test_another_fit_is_refused(tmp_path):
     other = CNMF(**{**SETTINGS, "n_lags": 7})
     with pytest.raises(ValueError, match="another fit: n_lags differs"):
         Checkpoint(path, identity_of(other, X)).restore()
-    with pytest.raises(ValueError, match="another fit: the data differs"):
+    with pytest.raises(ValueError, match="another fit: X differs"):
         Checkpoint(path, identity_of(model, X + 1)).restore()
     longer = CNMF(**{**SETTINGS, "max_time": 9.0, "n_jobs": 1})
     assert Checkpoint(path, identity_of(longer, X)).restore() == 4
@@ -166,3 +166,108 @@ def test_killed_at_twenty_random_moments(folder, whole):
             assert_same(motifold.load(folder / output), expected)
     assert with_checkpoint >= 10
     assert_same(resumed(folder, output), expected)
+
+
+# --- the public face --------------------------------------------------------------------------
+
+
+class Interrupt:
+    """A callback that ends the fit after some iterations, as Ctrl-C does."""
+
+    def __init__(self, after, error=KeyboardInterrupt):
+        self.after = after
+        self.error = error
+
+    def __call__(self, state):
+        self.after -= 1
+        if self.after == 0:
+            raise self.error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("after", [2, 7, 40])
+def test_an_interrupted_fit_goes_on(tmp_path, after, error):
+    path = tmp_path / "fit.checkpoint"
+    whole = CNMF(**SETTINGS).fit(X)
+    model = CNMF(**SETTINGS, callback=Interrupt(after, error))
+    with pytest.raises(error):
+        motifold.fit_with_checkpoint(model, X, path)
+    assert path.exists()
+    seen = []
+    model.set_params(callback=lambda state: seen.append(state.iteration))
+    assert motifold.fit_with_checkpoint(model, X, path) is model
+    assert_same(model, whole)
+    assert len(seen) < 3 * max(whole.n_iter_, 10)
+    assert not list(tmp_path.iterdir())
+
+
+def test_seeds_need_not_be_given(tmp_path):
+    """Without a seed, or with a generator, the fit goes on with the seeds that it drew."""
+    settings = {**SETTINGS, "random_state": np.random.RandomState(7)}
+    path = tmp_path / "fit.checkpoint"
+    whole = CNMF(**{**SETTINGS, "random_state": np.random.RandomState(7)}).fit(X)
+    with pytest.raises(KeyboardInterrupt):
+        motifold.fit_with_checkpoint(CNMF(**settings, callback=Interrupt(4)), X, path)
+    unseeded = CNMF(**{**SETTINGS, "random_state": None})
+    assert_same(motifold.fit_with_checkpoint(unseeded, X, path), whole)
+
+
+def test_all_arguments_of_fit_are_compared(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    mask = np.random.default_rng(0).random(X.shape) > 0.1
+    parts, masks = [X[:100], X[100:]], [mask[:100], mask[100:]]
+    model = CNMF(**SETTINGS, callback=Interrupt(3))
+    with pytest.raises(KeyboardInterrupt):
+        motifold.fit_with_checkpoint(model, parts, path, mask=masks)
+    model = CNMF(**SETTINGS)
+    for name, arguments in {
+        "X": {"X": [X[:101], X[101:]], "mask": masks},
+        "mask": {"X": parts, "mask": [mask[:100], ~mask[100:]]},
+        "components_init": {"X": parts, "mask": masks, "components_init": np.ones((3, 8, 15))},
+    }.items():
+        with pytest.raises(ValueError, match=f"another fit: {name} differs.*resume=False"):
+            motifold.fit_with_checkpoint(model, path=path, **arguments)
+        assert path.exists()
+    assert not hasattr(model, "components_")
+    found = motifold.fit_with_checkpoint(model, parts, path, mask=masks)
+    assert_same(found, CNMF(**SETTINGS).fit(parts, mask=masks))
+
+
+def test_resume_false_starts_anew(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    path.write_text("of something else")
+    with pytest.raises(ValueError, match=r"no checkpoint of motifold.*resume=False"):
+        motifold.fit_with_checkpoint(CNMF(**SETTINGS), X, path)
+    found = motifold.fit_with_checkpoint(CNMF(**SETTINGS), X, path, resume=False)
+    assert_same(found, CNMF(**SETTINGS).fit(X))
+    with pytest.raises(ValueError, match="warm_start"):
+        motifold.fit_with_checkpoint(found.set_params(warm_start=True), X, path)
+
+
+SCRIPT = """
+import sys, numpy as np, motifold
+model = motifold.CNMF(5, 20, tol=0, max_iter=60, random_state=0, n_jobs=1)
+motifold.fit_with_checkpoint(model, np.load(sys.argv[1]), sys.argv[2], every=0).save(sys.argv[3])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_killed_script_goes_on(tmp_path):
+    """SIGKILL soon after each of three first writes; then it is left in peace."""
+    np.save(tmp_path / "counts.npy", DATA)
+    paths = [tmp_path / name for name in ("counts.npy", "fit.checkpoint", "model.npz")]
+    arguments = [sys.executable, "-W", "ignore", "-c", SCRIPT, *map(str, paths)]
+    for wait in (0.0, 0.2, 0.4):
+        before = paths[1].stat().st_mtime_ns if paths[1].exists() else 0
+        process = subprocess.Popen(arguments)
+        wait_for(paths[1])
+        while process.poll() is None and paths[1].stat().st_mtime_ns == before:
+            time.sleep(0.005)
+        time.sleep(wait)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    subprocess.run(arguments, check=True)
+    whole = CNMF(5, 20, tol=0, max_iter=60, random_state=0, n_jobs=1).fit(DATA)
+    assert_same(motifold.load(paths[2]), whole)
+    assert not paths[1].exists()

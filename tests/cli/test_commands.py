@@ -50,6 +50,39 @@ def test_fit_is_the_estimators(model):
     assert not list(model.parent.glob("*.checkpoint*"))
 
 
+def test_penalties_are_the_estimators(counts, tmp_path):
+    given = {"x_ortho": 0.01, "ortho_H": 0.02, "ortho_W": 0.03, "l1_H": 0.04, "l1_W": 0.05}
+    given |= {"l2_H": 0.06, "l2_W": 0.07, "n_init": 2, "max_iter": 30, "tol": 0.01}
+    options = [f"--{name.replace('_', '-').lower()}={value}" for name, value in given.items()]
+    more = ("--center", "--boundary", "valid", "--solver", "hals")
+    ok("fit", counts, "-k", 2, "-l", 5, "-o", tmp_path / "m.npz", *options, *more)
+    expected = motifold.CNMF(2, 5, center=True, boundary="valid", random_state=0, **given).fit(X)
+    found = motifold.load(tmp_path / "m.npz")
+    assert {name: found.get_params()[name] for name in given} == given
+    np.testing.assert_array_equal(found.components_, expected.components_)
+
+
+def test_options_that_are_not_said_are_the_estimators(model):
+    found, default = motifold.load(model).get_params(), motifold.CNMF(2, 8).get_params()
+    assert found == {**default, "random_state": 0}
+
+
+def test_sweep_goes_through_weights(counts, tmp_path):
+    common = ("-k", 2, "-l", 4, "--seeds", 1, "--n-null", 0, "--n-jobs", 1, "--tol", 0.05)
+    paths = ("-o", tmp_path / "s.csv")
+    answer = ok("sweep", counts, *common, *paths, "--x-ortho", "0,0.01", "--json")
+    runs = json.loads(answer.stdout)["runs"]
+    assert [record["x_ortho"] for record in runs] == [0, 0.01]
+    expected = motifold.sweep(
+        X, n_components=2, n_lags=4, n_seeds=1, n_null=0, n_jobs=1, progress=False, tol=0.05,
+        x_ortho=[0.0, 0.01],
+    )  # fmt: skip
+    for name in ("loss", "test_error"):  # the default of --test is Python's
+        assert [record[name] for record in runs] == pytest.approx(list(expected.table[name]))
+    refused = run("sweep", counts, *common, *paths, "--l1-h", "0,-1")
+    assert (refused.exit_code, "no list of weights" in refused.output) == (2, True)
+
+
 def test_seconds_are_lags(counts, tmp_path):
     told = json.loads(
         ok(
@@ -81,6 +114,19 @@ def test_transform(model, counts, tmp_path):
     np.testing.assert_allclose(read[:, 1:], expected, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(read[:, 0], np.arange(400) / 20)  # the rate of the fit
     assert run("transform", model, counts, "-o", tmp_path / "a.txt").exit_code == 2
+
+
+def test_motifs_and_segments_count_from_0_as_in_python(model, counts, tmp_path):
+    fitted = motifold.load(model)
+    expected = motifold.find_events(fitted, rate=20).records
+    assert {record["motif"] for record in expected} == {0, 1}
+    assert json.loads(ok("events", model, "--json").stdout)["events"] == expected
+    lines = ok("events", model).stdout.splitlines()[1:]
+    assert [line.split(",")[:2] for line in lines] == [
+        [str(record["motif"]), str(record["segment"])] for record in expected
+    ]
+    ok("transform", model, counts, "-o", tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text().splitlines()[0] == "time,motif_0,motif_1"
 
 
 def test_names_go_with_the_model(tmp_path):

@@ -48,7 +48,7 @@ def test_report_and_events_read_as_the_fit_did(tmp_path):
     assert of_the_fit.startswith("motif,segment,time,bin,strength\n")
     rows = np.loadtxt(of_the_fit.splitlines()[1:], delimiter=",")
     np.testing.assert_allclose(rows[:, 2], rows[:, 3] / 20)
-    assert set(rows[:, 0]) == {1, 2}
+    assert set(rows[:, 0]) == {0, 1}
     anew = invoke("events", model, "--data", path).stdout.splitlines()
     np.testing.assert_array_equal(np.loadtxt(anew[1:], delimiter=",")[:, 3], rows[:, 3])
     invoke("events", model, "-o", tmp_path / "e.csv")

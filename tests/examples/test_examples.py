@@ -63,4 +63,13 @@ def test_songbird_neural(pyplot, recordings):
 def test_speech_sounds(pyplot, recordings):
     names = runpy.run_path(str(EXAMPLES / "plot_speech_sounds.py"))
     assert min(names["counts"]) >= 5  # every sound recurs
-    assert names["result"].significant.sum() >= 1
+    # What the conclusion says.
+    assert names["agree"] == names["n_sounds"]
+    assert 8 < names["round_length"] < 9.5
+    assert names["centre"][names["hiss"]] > 2000
+    assert names["rhythm"][names["voice"]] > 2 * np.sort(names["rhythm"])[-2]
+    assert names["result"].significant[[names["hiss"], names["voice"], names["vowel"]]].all()
+    digits = np.array(names["strongest_digits"](names["vowel"]).split(), dtype=float)
+    spoken = [1.5, 5.5, 9.5]  # the middles of one, five and nine
+    assert (np.abs(digits[:, None] - spoken).min(axis=1) < 1.1).mean() > 0.9
+    assert len(pyplot.get_fignums()) == 4

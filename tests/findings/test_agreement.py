@@ -32,6 +32,15 @@ def test_gram_of_reconstructions(lengths, monkeypatch):
     np.testing.assert_allclose(reconstruction_gram(motifs, H, lengths), parts @ parts.T)
 
 
+def test_gram_where_the_end_of_the_data_lets_activations_grow():
+    rng = np.random.default_rng(0)
+    motifs, H = rng.random((2, 6, 4)), rng.random((50, 2))
+    motifs[0, 0] *= 1e-40  # in the last bin only lag 0 is left, and h makes up for it
+    H[-1, 0] = 1e40
+    parts = naive_parts(motifs, H, [50])
+    np.testing.assert_allclose(reconstruction_gram(motifs, H, [50]), parts @ parts.T)
+
+
 def test_dissx_by_its_definition():
     X = np.random.default_rng(1).random((80, 5))
     options = {"tol": 0, "max_iter": 20}

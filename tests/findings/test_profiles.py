@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,16 @@ def test_extent_of_motifs():
     # 90 %: a tenth of the power of twenty equal lags is one lag at either end.
     extent = motif_extent(motifs, share=0.9)
     assert (extent.onset[2], extent.length[2]) == (1, 18)
+
+
+def test_what_the_end_cuts_off_does_not_weigh():
+    """One activation of 1000 in the last bin, of a motif that begins with nothing there."""
+    motifs = np.zeros((2, 4, 6))
+    motifs[0, 1, :3] = motifs[1, 2, 3:] = 1.0
+    motifs[1, 2, :3] = 0.8
+    activations = np.zeros((50, 2))
+    activations[[5, 15, 25], 0] = activations[[10, 20, 30], 1] = 1.0
+    model = SimpleNamespace(components_=motifs, activations_=activations)
+    before = sort_features(model).motif.tolist()
+    activations[-1, 1] = 1000.0
+    assert sort_features(model).motif.tolist() == before == [0, 0, 0, 1, 1, 1]

@@ -61,6 +61,19 @@ def test_p_values_count_nulls_and_the_observed(planted):
         assert result.p_value[k] == (1 + count) / 100
 
 
+def test_copies_that_are_the_motif_but_for_a_common_shift_count_as_ties():
+    rng = np.random.default_rng(0)
+    X = 0.1 * rng.random((400, 2))
+    for t in np.flatnonzero(rng.random(390) < 0.05):  # the second feature follows a bin later
+        X[t, 0] += 1.3
+        X[t + 1, 1] += 0.7
+    motif = np.zeros((1, 4, 2))
+    motif[0, 1, 0], motif[0, 2, 1] = 0.9, 0.3
+    result = significance(X, motif, n_null=4000, random_state=0)
+    # Of the 16 pairs of lags, 3 have the second one lag after the first.
+    assert result.p_value[0] == pytest.approx(3 / 16, abs=0.02)
+
+
 def test_empty_and_single_feature_motifs_are_not_tested(planted):
     motifs = np.concatenate([planted.components, np.zeros((3, 9, 15))])
     motifs[3, 4, 6] = 1.0
@@ -97,6 +110,21 @@ def test_shuffled_data_is_not_significant_and_planted_is(planted):
     shuffled = np.stack([np.roll(x, rng.integers(400)) for x in planted.X.T], axis=1)
     assert significance(planted.X, planted.components, random_state=0).significant.all()
     assert not significance(shuffled, planted.components, random_state=0).significant.any()
+
+
+def test_p_values_are_uniform_where_features_are_unrelated():
+    rng = np.random.default_rng(0)
+    lags = np.arange(10)[:, None]
+    p_values = []
+    for seed in range(150):  # bumps, whose copies the ends of the lags cut, and smooth data
+        noise = rng.exponential(size=(200, 12)) ** 2
+        X = (noise + 2 * np.roll(noise, 1, axis=0) + np.roll(noise, 2, axis=0)) / 4
+        places = rng.uniform(2, 8, (2, 1, 12))
+        motifs = rng.random((2, 1, 12)) * np.exp(-((lags - places) ** 2) / 2)
+        p_values += significance(X, motifs, n_null=99, random_state=seed).p_value.tolist()
+    shares = [np.mean(np.array(p_values) <= level) for level in (0.05, 0.25, 0.5, 0.75)]
+    np.testing.assert_allclose(shares, [0.05, 0.25, 0.5, 0.75], atol=0.06)
+    assert shares[0] < 0.08
 
 
 def test_x_ortho_cost_by_its_definition(planted):

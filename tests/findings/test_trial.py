@@ -72,6 +72,25 @@ def test_significance_is_tested_on_the_held_out_block(planted, monkeypatch):
         np.testing.assert_array_equal(seen[-1], X[50 * block : 50 * (block + 1)])
 
 
+def test_a_fit_that_failed_is_a_row_without_test_error(planted, monkeypatch):
+    X, _ = planted
+    original = CNMF.fit
+
+    def broken(self, data, *args, **options):
+        original(self, data, *args, **options)
+        if len(data) < len(X):
+            self.activations_[3] = np.nan
+        return self
+
+    monkeypatch.setattr(CNMF, "fit", broken)
+    recording = Recording(X, np.zeros(len(X), dtype=np.intp))
+    parameters = {"n_components": 2, "n_lags": L}
+    measures = run_trial(recording, parameters, 0, Settings("blocks", 4, 50, 0.05)).measures
+    assert np.isnan(measures["test_error"])
+    assert measures["n_tested"] == 0
+    assert measures["loss"] < 1  # of the fit of all data, which did not fail
+
+
 def test_masked_entries_are_those_measured(planted):
     X, _ = planted
     recording = Recording(X, np.zeros(len(X), dtype=np.intp))

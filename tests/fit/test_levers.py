@@ -58,7 +58,9 @@ def test_an_empty_motif_is_revived(solver):
 
 def test_what_a_penalty_emptied_stays_empty():
     X = make_sequences(300, 8, 2, 4, random_state=0).X
-    model = CNMF(2, 4, l1_W=1e4, l1_H=1e4, random_state=0).fit(X)
+    model = CNMF(2, 4, l1_W=1e4, l1_H=1e4, random_state=0)
+    with pytest.warns(UserWarning, match="All motifs are empty"):
+        model.fit(X)
     assert np.all(model.components_ == 0)
     assert model.converged_
 

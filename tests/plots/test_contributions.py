@@ -33,8 +33,8 @@ def test_rows_are_the_parts_of_each_motif(model: CNMF, X: np.ndarray) -> None:
     axes = axes_of(plot_contributions(model, X))
     np.testing.assert_array_equal(axes["data"].images[0].get_array(), X.T)
     for k, part in enumerate(parts_by_hand(model)):
-        np.testing.assert_allclose(axes[f"motif {k + 1}"].images[0].get_array(), part.T, atol=1e-12)
-    assert len({axes[f"motif {k}"].images[0].get_clim() for k in (1, 2, 3)}) == 1
+        np.testing.assert_allclose(axes[f"motif {k}"].images[0].get_array(), part.T, atol=1e-12)
+    assert len({axes[f"motif {k}"].images[0].get_clim() for k in range(3)}) == 1
 
 
 def test_bars_are_shares_of_power(model: CNMF, X: np.ndarray) -> None:
@@ -69,15 +69,15 @@ def test_some_motifs_of_a_stretch(model: CNMF, X: np.ndarray) -> None:
     figure = plot_contributions(model, X, motifs=[2, 0], rate=50, time_range=(1, 3))
     axes = axes_of(figure)
     drawn = [label for label in axes if label.startswith("motif")]
-    assert drawn == ["motif 3", "motif 1"]
+    assert drawn == ["motif 2", "motif 0"]
     part = parts_by_hand(model)[2, 50:150]
-    np.testing.assert_allclose(axes["motif 3"].images[0].get_array(), part.T, atol=1e-12)
-    assert axes["motif 1"].get_xlim() == (1, 3)
-    assert axes["motif 1"].get_xlabel() == "time (s)"
+    np.testing.assert_allclose(axes["motif 2"].images[0].get_array(), part.T, atol=1e-12)
+    assert axes["motif 0"].get_xlim() == (1, 3)
+    assert axes["motif 0"].get_xlabel() == "time (s)"
     share = np.sum(2 * X[50:150] * part - part**2) / np.sum(X[50:150] ** 2)
     assert bars(figure)[0] == pytest.approx(100 * share)
     names = [label.get_text() for label in axes["shares"].get_yticklabels()]
-    assert names == ["motif 3", "motif 1"]
+    assert names == ["motif 2", "motif 0"]
 
 
 def test_a_million_bins_are_drawn_in_two_thousand_columns(long_model: CNMF) -> None:
@@ -85,7 +85,7 @@ def test_a_million_bins_are_drawn_in_two_thousand_columns(long_model: CNMF) -> N
     shapes = {ax.images[0].get_array().shape for ax in axes.values() if ax.images}
     assert (3, 2000) in shapes
     assert all(shape[1] <= 2000 for shape in shapes)
-    part = np.asarray(axes["motif 1"].images[0].get_array())
+    part = np.asarray(axes["motif 0"].images[0].get_array())
     np.testing.assert_allclose(part.max(axis=1), long_model.components_[0].max(axis=0))
     assert "together: 0.0" in axes["shares"].get_xlabel()  # of silence nothing can be explained
 

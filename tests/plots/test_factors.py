@@ -38,7 +38,7 @@ def image_of(axes: Axes) -> np.ndarray:
 
 def test_one_axes_for_everything(model: CNMF, X: np.ndarray) -> None:
     figure = plot_factors(model, X)
-    motifs = [f"motif {k + 1}" for k in range(K)]
+    motifs = [f"motif {k}" for k in range(K)]
     assert isinstance(figure, Figure)
     assert list(axes_of(figure)) == [*motifs, "activations", "data", "reconstruction", "colorbar"]
     assert len(figure.axes) == K + 4
@@ -54,7 +54,7 @@ def test_unsorted_images_are_the_arrays(model: CNMF, X: np.ndarray) -> None:
     np.testing.assert_array_equal(image_of(axes["data"]), X.T)
     np.testing.assert_allclose(image_of(axes["reconstruction"]), X_hat.T)
     for k in range(K):
-        np.testing.assert_array_equal(image_of(axes[f"motif {k + 1}"]), model.components_[k].T)
+        np.testing.assert_array_equal(image_of(axes[f"motif {k}"]), model.components_[k].T)
 
 
 def test_data_and_reconstruction_share_scale_and_axes(model: CNMF, X: np.ndarray) -> None:
@@ -62,14 +62,14 @@ def test_data_and_reconstruction_share_scale_and_axes(model: CNMF, X: np.ndarray
     data, fit = axes["data"], axes["reconstruction"]
     assert data.images[0].get_clim() == fit.images[0].get_clim()
     assert data.get_xlim() == fit.get_xlim() == axes["activations"].get_xlim() == (0, T)
-    assert data.get_ylim() == fit.get_ylim() == axes["motif 1"].get_ylim() == (N - 0.5, -0.5)
+    assert data.get_ylim() == fit.get_ylim() == axes["motif 0"].get_ylim() == (N - 0.5, -0.5)
 
 
 def test_colours_name_the_motifs(model: CNMF, X: np.ndarray) -> None:
     axes = axes_of(plot_factors(model, X))
     traces = axes["activations"].lines
-    titles = [axes[f"motif {k + 1}"].title for k in range(K)]
-    assert [title.get_text() for title in titles] == ["motif 1", "motif 2", "motif 3"]
+    titles = [axes[f"motif {k}"].title for k in range(K)]
+    assert [title.get_text() for title in titles] == ["motif 0", "motif 1", "motif 2"]
     assert [line.get_color() for line in traces] == [title.get_color() for title in titles]
     assert len({line.get_color() for line in traces}) == K
 
@@ -77,8 +77,8 @@ def test_colours_name_the_motifs(model: CNMF, X: np.ndarray) -> None:
 def test_time_in_bins(model: CNMF, X: np.ndarray) -> None:
     axes = axes_of(plot_factors(model, X, time_range=(50, 120), sort_features=False))
     assert axes["reconstruction"].get_xlabel() == "time (bins)"
-    assert axes["motif 3"].get_xlabel() == "lag (bins)"
-    assert axes["motif 1"].get_ylabel() == "feature"
+    assert axes["motif 2"].get_xlabel() == "lag (bins)"
+    assert axes["motif 0"].get_ylabel() == "feature"
     for name in ("data", "reconstruction"):
         assert axes[name].images[0].get_extent()[:2] == [50, 120]
         assert image_of(axes[name]).shape == (N, 70)
@@ -90,16 +90,16 @@ def test_time_in_bins(model: CNMF, X: np.ndarray) -> None:
 def test_time_in_seconds(model: CNMF, X: np.ndarray) -> None:
     axes = axes_of(plot_factors(model, X, rate=RATE, time_range=(0.3, 2.3)))
     assert axes["reconstruction"].get_xlabel() == "time (s)"
-    assert axes["motif 3"].get_xlabel() == "lag (s)"
+    assert axes["motif 2"].get_xlabel() == "lag (s)"
     assert axes["data"].images[0].get_extent()[:2] == pytest.approx([0.3, 2.3])
-    assert axes["motif 1"].images[0].get_extent()[:2] == pytest.approx([0, L / RATE])
+    assert axes["motif 0"].images[0].get_extent()[:2] == pytest.approx([0, L / RATE])
     times = axes["activations"].lines[0].get_xdata()
     assert np.asarray(times)[[0, -1]] == pytest.approx([15.5 / RATE, 114.5 / RATE])
 
 
 def test_features_are_sorted_by_motif_then_lag(model: CNMF, X: np.ndarray) -> None:
     axes = axes_of(plot_factors(model, X))
-    motifs = np.stack([image_of(axes[f"motif {k + 1}"]) for k in range(K)])  # (K, N, L)
+    motifs = np.stack([image_of(axes[f"motif {k}"]) for k in range(K)])  # (K, N, L)
     power = np.square(motifs).sum(axis=2) * np.square(model.activations_).sum(axis=0)[:, None]
     motif = power.argmax(axis=0)
     lag = motifs[motif, np.arange(N)].argmax(axis=1)
@@ -111,7 +111,7 @@ def test_few_features_are_named_in_their_new_order() -> None:
     data = make_sequences(100, 6, 2, 5, random_state=0).X
     model = CNMF(2, 5, random_state=0, tol=0, max_iter=20).fit(data)
     axes = axes_of(plot_factors(model, data))
-    order = [int(label.get_text()) for label in axes["motif 1"].get_yticklabels()]
+    order = [int(label.get_text()) for label in axes["motif 0"].get_yticklabels()]
     np.testing.assert_array_equal(image_of(axes["data"]), data[:, order].T)
 
 
@@ -161,10 +161,10 @@ def test_frequencies_are_not_sorted_and_run_upwards(model: CNMF, X: np.ndarray) 
     frequencies = np.linspace(0, 4000, N)
     axes = axes_of(plot_factors(model, X, feature_axis=frequencies))
     np.testing.assert_array_equal(image_of(axes["data"]), X.T)
-    assert axes["data"].get_ylim() == axes["motif 1"].get_ylim() == (-0.5, N - 0.5)
-    assert axes["motif 1"].get_ylabel() == "frequency (Hz)"
+    assert axes["data"].get_ylim() == axes["motif 0"].get_ylim() == (-0.5, N - 0.5)
+    assert axes["motif 0"].get_ylabel() == "frequency (Hz)"
     axes = axes_of(plot_factors(model, X, feature_axis=frequencies, sort_features=True))
-    assert axes["motif 1"].get_ylabel() == "frequency (Hz) (sorted)"
+    assert axes["motif 0"].get_ylabel() == "frequency (Hz) (sorted)"
 
 
 def test_a_million_bins_are_few_points(long_model: CNMF) -> None:

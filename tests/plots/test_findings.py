@@ -10,6 +10,7 @@ from motifold.plots import (
     plot_crossover,
     plot_event_average,
     plot_events,
+    plot_match,
     plot_motif_lengths,
     plot_n_components,
     plot_raster,
@@ -96,6 +97,7 @@ def test_significant_others_and_untested_look_different():
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["significant", "not significant", "not tested"]
     assert [text.get_text() for text in axes.texts] == ["p = 0.01", "p = 0.3"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "1", "2"]
 
 
 @pytest.fixture
@@ -111,7 +113,7 @@ def events() -> Table:
 
 def test_events_by_motif(events):
     axes = plot_events(events)
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["motif 1", "motif 3"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["motif 0", "motif 2"]
     segments = axes.collections[0].get_segments()
     assert [segment[0, 0] for segment in segments] == [1.0, 3.0]
     heights = [np.ptp(segment[:, 1]) for segment in segments]
@@ -121,7 +123,7 @@ def test_events_by_motif(events):
 def test_averages_as_lines_or_images(events):
     few = event_triggered_average(np.random.default_rng(0).random((100, 2)), events, (-1, 1), 20)
     figure = plot_event_average(few)
-    assert [axes.get_label() for axes in figure.axes] == ["motif 1", "motif 3"]
+    assert [axes.get_label() for axes in figure.axes] == ["motif 0", "motif 2"]
     assert not figure.axes[0].images
     many = event_triggered_average(np.random.default_rng(0).random((100, 9)), events, (-1, 1), 20)
     image = plot_event_average(many).axes[0].images[0]
@@ -136,5 +138,27 @@ def test_raster_is_sorted(events):
     np.testing.assert_array_equal(data.images[0].get_array(), X[:, [2, 0, 3, 1]].T)
     above = next(axes for axes in figure.axes if axes.get_label() == "events")
     np.testing.assert_allclose(above.collections[0].get_offsets()[:, 0], [1.0, 1.5, 3.0])
+    part = plot_raster(X, order, events=events, rate=10, time_range=(1.2, 2.0))
+    data, above = (
+        next(axes for axes in part.axes if axes.get_label() == label)
+        for label in ("data", "events")
+    )
+    np.testing.assert_allclose(above.collections[0].get_offsets()[:, 0], [1.5])
+    np.testing.assert_allclose(data.get_xlim(), (1.15, 1.95), atol=0.06)
     with pytest.raises(ValueError, match="4 features"):
         plot_raster(X[:, :3], order)
+
+
+def test_matched_motifs_are_drawn_below_their_partners_and_shifted_onto_them():
+    a = np.zeros((3, 8, 4))
+    for k in range(3):
+        a[k, 2:4, k] = 1.0
+    b = np.roll(a[[2, 0]], 3, axis=1)  # in another order, later, and one is missing
+    figure = plot_match(a, b)
+    above, below = figure.subfigs
+    assert [axes.get_title() for axes in below.axes] == ["2: 1.00", "none", "1: 1.00"]
+    for k, axes in enumerate(below.axes):
+        drawn, partner = (part.images[0].get_array() for part in (axes, above.axes[k]))
+        np.testing.assert_allclose(drawn, 0 if k == 1 else partner)
+    with pytest.raises(ValueError, match="same lags"):
+        plot_match(a, b[:, :5])

@@ -6,6 +6,7 @@ import base64
 import io
 import re
 import wave
+from copy import deepcopy
 from html.parser import HTMLParser
 
 import numpy as np
@@ -16,7 +17,7 @@ from motifold import CNMF
 from motifold.datasets import make_sequences
 from motifold.findings import sort_features
 from motifold.io import Recording, read
-from motifold.report import pictures, write_report
+from motifold.report import pictures, write_report, write_sound
 from motifold.report.facts import Facts
 from motifold.report.markup import join, tag
 
@@ -101,6 +102,18 @@ def test_numbers_are_the_models(model):
     assert facts.busiest(10**6) == (0, 500)
 
 
+def test_motifs_count_from_0(report, model):
+    text = report.read_text()
+    choices = re.findall(r'<option value="(\d*)">([^<]*)</option>', text)
+    assert choices == [("", "all motifs"), ("0", "motif 0"), ("1", "motif 1")]
+    assert set(re.findall(r'data-motif="(\d+)"', text)) == {"0", "1"}
+    assert re.findall(r'class="swatch"[^>]*></span> (\d)<', text) == ["0", "1"]
+    emptied = deepcopy(model)
+    emptied.scales_[0] = 0
+    told = Facts.gather(emptied, recording_of(X)).warnings()
+    assert any(sentence.startswith("Motif 0 is empty") for sentence in told)
+
+
 def test_missing_entries(model):
     holes = X.copy()
     holes[40:60] = holes[100:300, 2] = np.nan
@@ -147,17 +160,63 @@ def test_warnings_in_plain_words(model):
     assert "converged" not in same
 
 
-def test_motifs_are_heard(tmp_path):
+CHIRP = np.sin(2 * np.pi * np.cumsum(np.linspace(400, 1200, 800)) / 4000)
+STARTS = (2000, 7000, 12000, 16000)
+
+
+@pytest.fixture
+def chirps(tmp_path) -> tuple[CNMF, Recording]:
+    """Four chirps in some noise, five seconds at 4000 samples each."""
     soundfile = pytest.importorskip("soundfile")
-    rng = np.random.default_rng(0)
-    rate, chirp = 4000, np.sin(2 * np.pi * np.cumsum(np.linspace(400, 1200, 800)) / 4000)
-    waveform = 0.01 * rng.standard_normal(5 * rate)
-    for start in (2000, 7000, 12000, 16000):
-        waveform[start : start + 800] += 0.5 * chirp
+    waveform = 0.01 * np.random.default_rng(0).standard_normal(20000)
+    for start in STARTS:
+        waveform[start : start + 800] += 0.5 * CHIRP
     path = tmp_path / "chirps.wav"
-    soundfile.write(path, waveform, rate)
+    soundfile.write(path, waveform, 4000)
     recording = read(path, window=128, scale="magnitude")
-    model = CNMF(1, 26, random_state=0).fit(recording.X)
+    return CNMF(1, 26, random_state=0).fit(recording.X), recording
+
+
+def test_the_sound_of_a_motif(tmp_path, chirps):
+    """The file has the chirps where they are in the recording, and less noise between them."""
+    model, recording = chirps
+    path = tmp_path / "motif.wav"
+
+    def samples(**options):
+        write_sound(path, model, recording, **options)
+        with wave.open(str(path)) as file:
+            assert file.getframerate() == 4000
+            return np.frombuffer(file.readframes(10**6), "<i2").astype(float)
+
+    whole = samples()
+    assert np.abs(whole).max() == pytest.approx(0.8 * 32767, abs=1)
+    for start in STARTS:
+        assert np.corrcoef(whole[start : start + 800], CHIRP)[0, 1] > 0.9
+    assert np.abs(whole[4000:6000]).max() < 0.01 * np.abs(whole).max()
+    part = samples(time_range=(1.6, 2.4), activations=model.activations_)  # bins 200 to 300
+    assert np.corrcoef(part[600:1400], CHIRP)[0, 1] > 0.9
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["chirps.wav", "motif.wav"]
+
+
+def test_what_cannot_be_heard(tmp_path, chirps):
+    model, recording = chirps
+    path = tmp_path / "motif.wav"
+    for options, told in [
+        ({"motif": 1}, "from 0 to 0"),
+        ({"motif": -1}, "from 0 to 0"),
+        ({"time_range": (3, 2)}, "within 0 and 4.976"),
+        ({"time_range": (9, 12)}, "within 0 and 4.976"),
+        ({"activations": model.activations_[1:]}, "activations must have shape"),
+    ]:
+        with pytest.raises(ValueError, match=told):
+            write_sound(path, model, recording, **options)
+    with pytest.raises(ValueError, match="no sound file"):
+        write_sound(path, model, Recording(recording.X, "counts.npy", 10.0))
+    assert not path.exists()
+
+
+def test_motifs_are_heard(tmp_path, chirps):
+    model, recording = chirps
     write_report(tmp_path / "r.html", model, recording)
     clips = [
         attributes["src"] for name, attributes in Tags((tmp_path / "r.html").read_text()).found
@@ -168,7 +227,7 @@ def test_motifs_are_heard(tmp_path):
     for clip in clips:
         assert clip.startswith("data:audio/wav;base64,")
         with wave.open(io.BytesIO(base64.b64decode(clip.partition(",")[2]))) as file:
-            assert file.getframerate() == rate
+            assert file.getframerate() == 4000
             samples.append(np.frombuffer(file.readframes(file.getnframes()), "<i2"))
     motif, there = (part / 32768 for part in samples)
     assert np.corrcoef(motif, there)[0, 1] > 0.9  # the chirps are all there is
@@ -212,8 +271,8 @@ def test_the_table_sorts_and_filters(page):
     page.click("#events th:nth-child(3) button")
     assert column(page, 2) == sorted(everything, reverse=True)
     assert page.get_attribute("#events th:nth-child(3)", "aria-sort") == "descending"
-    page.select_option("#which", "2")
-    assert set(column(page, 0)) == {2}
+    page.select_option("#which", "0")
+    assert set(column(page, 0)) == {0}
     page.select_option("#which", "")
     least = sorted(everything)[len(everything) // 2]
     page.fill("#least", str(least))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
@@ -55,6 +57,40 @@ def test_many_blocks_groups_and_threads(dtype, monkeypatch):
     for w_stats, h_stats in others:
         np.testing.assert_array_equal(w_stats.P, first[0].P)
         np.testing.assert_array_equal(h_stats.C, first[1].C)
+
+
+def test_what_the_end_cuts_off_is_exact_entry_by_entry():
+    """Next to nothing is left of a motif there, and its activation makes up for it."""
+    case = make_case([90, 30], N=4, K=2, L=6)
+    W, H = case.W.copy(), case.H.copy()
+    W[:, :3] *= 1e-25  # the first three lags
+    for stop in (90, 120):
+        H[stop - 3 : stop] *= 1e25
+    _, h_stats = statistics_by_fft(replace(case, W=W), True)
+    C, _ = reference.h_statistics(case.X, W, case.lengths)
+    C = np.asarray(C).reshape(h_stats.C.shape)
+    for stop in (90, 120):
+        np.testing.assert_allclose(h_stats.C[stop - 3 : stop], C[stop - 3 : stop], rtol=1e-12)
+    w_stats, _ = statistics_by_fft(replace(case, H=H), True)
+    P, _ = reference.w_statistics(case.X, H, 6, case.lengths)
+    later = slice(3 * 2, None)  # of these lags the data of the last three bins knows nothing
+    found, expected = w_stats.P[:, later], P.reshape(w_stats.P.shape)[:, later]
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("acceleration", ["auto", None])
+def test_clean_data_does_not_blow_up(acceleration):
+    """Rounding left 1e-18 of a motif at the end of a segment, and an activation of 1e17 with it."""
+    rng = np.random.default_rng(0)
+    for seed in range(6):
+        motifs = np.zeros((5, 24, 40))
+        motifs[np.arange(40) % 5, 4 + rng.integers(16, size=40), np.arange(40)] = 1
+        active = (rng.random((850, 5)) < 0.01) * rng.exponential(1, (850, 5))
+        X = reference.reconstruct(motifs.transpose(2, 1, 0), active, [850])
+        model = CNMF(7, 24, tol=1e-2, random_state=seed, acceleration=acceleration, n_jobs=1)
+        model.fit(X, lengths=[276, 574])
+        assert model.loss_ < 0.5
+        assert np.all(np.diff(model.history_.objective) <= 1e-9)
 
 
 def test_the_model_knows_lags_and_memory():

@@ -2,8 +2,8 @@
 
 Built with click: it is light (no further dependencies), kept up, completes names in the shell, and
 has a runner for tests. A command is one file of this folder with a function ``command``, and one
-line in ``_COMMANDS``. At import such a file may import click and ``_shared`` alone, so that
-``motifold --help`` answers at once; what the command needs, it imports when it runs.
+line in ``_COMMANDS``. At import such a file may import click, ``_shared`` and ``_fitting`` alone,
+so that ``motifold --help`` answers at once; what the command needs, it imports when it runs.
 """
 
 from __future__ import annotations

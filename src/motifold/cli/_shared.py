@@ -71,19 +71,20 @@ _NAMES = (
 
 
 class FileCommand(click.Command):
-    """A command that reads a recording; the options for that are a section of its help."""
+    """A command that reads a recording; its help has the options in sections."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **{"epilog": EXIT_CODES, **more})
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options into the help."""
-        sections: dict[str, list[tuple[str, str]]] = {"Options": [], "How the file is read": []}
+        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
-                reading = parameter.name in _NAMES
-                sections["How the file is read" if reading else "Options"].append(record)
+                title = "How the file is read" if parameter.name in _NAMES else "Options"
+                title = getattr(parameter, "section", title)
+                sections.setdefault(title, []).append(record)
         for title, records in sections.items():
             with formatter.section(title):
                 formatter.write_dl(records)

@@ -46,7 +46,7 @@ def command(
 ) -> None:
     """List when each motif occurs, as CSV.
 
-    The columns are motif (from 1), segment (from 1), time, bin and strength.
+    The columns are motif (from 0, as in components_), segment (from 0), time, bin and strength.
     Times are in seconds from the start of the segment where the rate is known, else in bins. Of a
     recording with missing entries (--missing mask), events of which less than half is observed are
     left out; without --data nothing is known of what was missing.
@@ -80,14 +80,13 @@ def command(
             threshold=threshold,
             refractory=refractory,
         )
-        records = [{**r, "motif": r["motif"] + 1, "segment": r["segment"] + 1} for r in events]
         if as_json:
-            print_json({"events": records})
+            print_json({"events": events.records})
             return
-        rows = [[record[name] for name in events.columns] for record in records]
+        rows = [[record[name] for name in events.columns] for record in events]
         text = csv_text(events.columns, rows)
         if output is None:
             click.echo(text, nl=False)
         else:
             write_text(output, text)
-            click.echo(f"{len(records)} events: {output}")
+            click.echo(f"{len(events)} events: {output}")

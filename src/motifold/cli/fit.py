@@ -6,12 +6,13 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._fitting import given_parameters, model_options
 from motifold.cli._shared import (
     EXIT_DATA,
     EXIT_INTERRUPTED,
@@ -36,18 +37,6 @@ if TYPE_CHECKING:
 _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no terminal
 
 
-def _penalty(name: str, explained: str) -> Callable[..., Any]:
-    """An option such as ``--l1-W``."""
-    return click.option(
-        f"--{name.replace('_', '-')}",
-        name,
-        type=click.FloatRange(0),
-        default=0.0,
-        metavar="X",
-        help=explained,
-    )
-
-
 @click.command("fit", cls=FileCommand)
 @click.argument("file", type=FILE)
 @click.option(
@@ -63,44 +52,7 @@ def _penalty(name: str, explained: str) -> Callable[..., Any]:
 )
 @output_option("model.npz", help="The model's file.")
 @click.option(
-    "--solver",
-    type=click.Choice(["hals", "anls", "mu"]),
-    default="hals",
-    show_default=True,
-    help="The algorithm.",
-)
-@click.option(
-    "--boundary",
-    type=click.Choice(["zero", "valid"]),
-    default="zero",
-    show_default=True,
-    help="Whether the end of a segment may cut a motif off (zero), or not (valid).",
-)
-@_penalty("l1_W", "Penalty on the motifs' sum: fewer entries.")
-@_penalty("l2_W", "Penalty on the motifs' squares.")
-@_penalty("l1_H", "Penalty on the activations' sum: fewer events.")
-@_penalty("l2_H", "Penalty on the activations' squares.")
-@click.option(
-    "--max-iter",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="Iterations of a start at most.",
-)
-@click.option(
     "--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds at most."
-)
-@click.option(
-    "--tol",
-    type=click.FloatRange(0),
-    default=1e-3,
-    show_default=True,
-    metavar="X",
-    help="Converged when the KKT residual is below.",
-)
-@click.option(
-    "--n-init", type=click.IntRange(1), default=1, metavar="N", help="Starts; the best is kept."
 )
 @click.option(
     "--seed",
@@ -124,6 +76,7 @@ def _penalty(name: str, explained: str) -> Callable[..., Any]:
     metavar="S",
     help="Seconds between two checkpoints.",
 )
+@model_options()
 @reading_options
 def command(
     file: Path,
@@ -149,13 +102,14 @@ def command(
       motifold fit speech.wav -k 8 -l 0.4s -o speech.npz --report speech.html
       motifold fit song.mat --key SONG --orientation features_first --rate SONGfs -k 3 -l 0.25s
       motifold fit session.nwb --bin-size 0.02 -k 4 -l 1s --resume
+      motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
     """
     with friendly():
         _check_folders(output, report)
         recording = recording_of(file, options).checked()
         model = _model(recording, n_lags, options)
         checkpoint = _checkpoint(model, recording, output, checkpoint_every, resume, restart)
-        with _interruptible(model, checkpoint, output):
+        with _interruptible(checkpoint), checkpoint.attached(model):
             model.fit(recording.X, lengths=recording.lengths, mask=recording.mask)
         model.set_params(callback=None, verbose=0)
         _keep_origin(model, recording)
@@ -184,7 +138,13 @@ def _model(recording: Recording, n_lags: str, options: dict[str, Any]) -> CNMF:
         hints = " ".join(recording.hints)
         raise ValueError(f"A motif of {L} lags is longer than the recording, {T} bins. {hints}")
     shown = on_a_terminal()
-    return CNMF(n_lags=L, verbose=int(shown), callback=None if shown else _Log(), **options)
+    return CNMF(
+        n_lags=L,
+        verbose=int(shown),
+        callback=None if shown else _Log(),
+        **given_parameters(options),
+        **options,
+    )
 
 
 class _Log:
@@ -214,7 +174,7 @@ def _checkpoint(
     from motifold.checkpoint import Checkpoint, identity_of
 
     path = output.with_name(output.name + ".checkpoint")
-    identity = identity_of(model, recording.X, recording.lengths)
+    identity = identity_of(model, recording.X, lengths=recording.lengths, mask=recording.mask)
     checkpoint = Checkpoint(path, identity, every=every)
     if restart:
         checkpoint.remove()
@@ -224,13 +184,12 @@ def _checkpoint(
                 f"{path} has a fit that was not finished: go on with --resume, or --restart."
             )
         try:
-            done = checkpoint.restore()
+            done = checkpoint.restore("Give another output, or start anew (--restart).")
         except ValueError as error:
             raise Failure(str(error), EXIT_DATA) from error
         click.echo(f"Going on from {path}, {done} iterations done.", err=True)
     elif resume:
         click.echo(f"There is no checkpoint {path}: starting anew.", err=True)
-    model._checkpoint = checkpoint
     return checkpoint
 
 
@@ -239,7 +198,7 @@ class _Terminated(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def _interruptible(model: CNMF, checkpoint: Checkpoint, output: Path) -> Iterator[None]:
+def _interruptible(checkpoint: Checkpoint) -> Iterator[None]:
     """On Ctrl-C and SIGTERM write the checkpoint and end."""
 
     def terminate(number: int, frame: Any) -> None:

@@ -27,7 +27,10 @@ _EXAMINED_BYTES = 2**30  # of the data, in a few seconds
 @click.argument("file", type=FILE)
 @reading_options
 def command(file: Path, as_json: bool, **options: Any) -> None:
-    """Tell what a recording, or a model, is. Data is never loaded whole.
+    """Tell what a recording, or a model, is.
+
+    Large data is looked at a block at a time, and never loaded whole, where the file allows it:
+    npy, npz that is not compressed, HDF5, mat v7.3, zarr. Other files are loaded, as a fit does.
 
     \b
     Examples:

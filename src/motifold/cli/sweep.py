@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import click
 
+from motifold.cli._fitting import given_parameters, model_options
 from motifold.cli._shared import (
     EXIT_INTERRUPTED,
     FILE,
@@ -40,26 +41,11 @@ from motifold.cli._shared import (
 )
 @click.option(
     "--test",
-    type=click.Choice(["entries", "blocks", "none"]),
-    default="entries",
+    type=click.Choice(["blocks", "entries", "none"]),
+    default="blocks",
     show_default=True,
-    help="What the error is measured on that the fit does not see.",
-)
-@click.option(
-    "--tol",
-    type=click.FloatRange(0),
-    default=1e-3,
-    show_default=True,
-    metavar="X",
-    help="Converged when the KKT residual is below.",
-)
-@click.option(
-    "--max-iter",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="Iterations at most.",
+    help="What the error is measured on: a stretch of time that the fit does not see, a tenth of "
+    "the entries, or nothing.",
 )
 @click.option(
     "--n-null",
@@ -72,13 +58,14 @@ from motifold.cli._shared import (
 @click.option("--n-jobs", type=int, metavar="N", help="Processes; all cores without it.")
 @output_option("sweep.csv", metavar="CSV", help="The table of runs.")
 @click.option("--store", type=FILE, metavar="FILE", help="Finished runs.  [default: OUTPUT.runs]")
+@model_options(lists=True)
 @reading_options
 def command(
     file: Path,
     n_components: str,
     n_lags: str,
     seeds: int,
-    test: Literal["entries", "blocks", "none"],
+    test: Literal["blocks", "entries", "none"],
     n_null: int,
     n_jobs: int | None,
     output: Path,
@@ -86,22 +73,24 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Suggest how many motifs, and how long.
+    """Suggest how many motifs, how long, and how strong a penalty.
 
-    Fits every number and length of motifs, from several starts. Writes one row for each run: loss,
-    error on held-out data, motifs that are significant there, agreement of the starts. Missing
-    entries (--missing mask) count nowhere, but for the test of significance, in which they are
-    zero. After Ctrl-C the same command goes on with the runs that are missing.
+    Fits every number and length of motifs, and every weight of the penalties, from several starts.
+    Writes one row for each run: loss, error on held-out data, motifs that are significant there,
+    agreement of the starts. Missing entries (--missing mask) count nowhere, but for the test of
+    significance, in which they are zero. After Ctrl-C the same command goes on with the runs that
+    are missing.
 
     \b
     Examples:
       motifold sweep counts.npy -k 1-6 -l 20
       motifold sweep speech.wav -k 2,4,8 -l 0.2s,0.4s --seeds 3 -o speech.csv
+      motifold sweep counts.npy -k 8 -l 20 --x-ortho 0,0.001,0.01,0.1
     """
     with friendly():
         from motifold.findings import sweep
 
-        grid = {name: options.pop(name) for name in ("tol", "max_iter")}
+        grid = given_parameters(options)
         recording = recording_of(file, options).checked()
         store = store or output.with_name(output.name + ".runs")
         try:

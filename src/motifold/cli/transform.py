@@ -48,7 +48,7 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
         if output.suffix == ".npy":
             np.save(output, activations)
         else:
-            names = [f"motif_{k + 1}" for k in range(activations.shape[1])]
+            names = [f"motif_{k}" for k in range(activations.shape[1])]
             table = np.column_stack([recording.times, activations])
             write_text(output, csv_text(["time", *names], table.tolist()))
         X_hat = fitted.inverse_transform(activations, lengths=recording.lengths)

@@ -18,29 +18,33 @@ def reconstruction_gram(motifs: Floats, activations: Floats, lengths: list[int])
     """⟨X̂_j, X̂_k⟩ for all pairs of motifs, (K, K), without building any reconstruction.
 
     Σ_δ R[j, δ, k]·A[j, δ, k], with R the lagged products of the activations and A those of the
-    motifs; where the end of a segment cuts both motifs off, what A counts too much is taken away.
+    motifs. Of two motifs that the end of a segment cuts off only what is left counts, E. Their
+    activations can be huge (where a motif begins with next to nothing), so they are kept out of R
+    rather than counted there and taken away.
     motifs (K, L, N), activations (T, K), lengths: rows of each segment.
     """
     K, L, _ = motifs.shape
     A, E = motif_grams(np.ascontiguousarray(motifs.transpose(2, 1, 0)))
-    # Uncut products of the last L starts, in the layout of E, less the cut ones.
-    lags = np.arange(L)
-    excess = A[:, L - 1 + lags - lags[:, None]].transpose(1, 0, 2, 3) - E
-    R = np.zeros((K, (2 * L - 1) * K))
+    among_whole, with_tail = np.zeros((2, K, (2 * L - 1) * K))  # lagged products, R in two parts
     gram = np.zeros((K, K))
     start = 0
     for size in lengths:
         H = activations[start : start + size]
+        n_whole = max(0, size - L)
         padded = np.zeros((size + 2 * L - 2, K))
-        padded[L - 1 : L - 1 + size] = H
-        for a in range(0, size, _ROWS):
-            b = min(a + _ROWS, size)
-            R += H[a:b].T @ windows(padded[a : b + 2 * L - 2], 2 * L - 1, 1, Workers(1))
+        padded[L - 1 : L - 1 + n_whole] = H[:n_whole]
+        for a in range(0, n_whole, _ROWS):
+            b = min(a + _ROWS, n_whole)
+            among_whole += H[a:b].T @ windows(padded[a : b + 2 * L - 2], 2 * L - 1, 1, Workers(1))
+        with_tail += H[n_whole:].T @ windows(padded[n_whole:], 2 * L - 1, 1, Workers(1))
         tail = np.zeros((L, K))
-        tail[max(0, L - size) :] = H[-L:]
-        gram -= np.einsum("pj,pjqk,qk->jk", tail, excess, tail, optimize=True)
+        tail[max(0, L - size) :] = H[n_whole:]
+        gram += np.einsum("pj,pjqk,qk->jk", tail, E, tail, optimize=True)
         start += size
-    return gram + np.einsum("jdk,jdk->jk", R.reshape(K, 2 * L - 1, K), A)
+    whole, mixed = (
+        np.einsum("jdk,jdk->jk", R.reshape(K, 2 * L - 1, K), A) for R in (among_whole, with_tail)
+    )
+    return gram + whole + mixed + mixed.T
 
 
 def dissimilarity(a: Any, b: Any) -> float:

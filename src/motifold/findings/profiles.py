@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motifold.findings.agreement import reconstruction_gram
 from motifold.findings.overlap import Floats, checked_motifs
 
 
@@ -47,7 +48,8 @@ def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
     Parameters
     ----------
     components : CNMF or array-like of shape (n_components, n_lags, n_features)
-        A fitted model, or motifs. Of a model, a motif's power is that in the reconstruction.
+        A fitted model, or motifs. Of a model, a motif's power is that in the reconstruction of
+        the training data, taken as one segment.
     weights : array-like of shape (n_components,) or None
         Power of each motif; None means as above, or equal for an array.
 
@@ -69,7 +71,7 @@ def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
     K = len(motifs)
     if weights is None:
         H = getattr(components, "activations_", None)
-        weights = np.ones(K) if H is None else np.einsum("tk,tk->k", H, H, dtype=np.float64)
+        weights = np.ones(K) if H is None else _shares(motifs, np.asarray(H, dtype=np.float64))
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (K,) or not np.isfinite(weights).all() or weights.min() < 0:
         raise ValueError(f"weights must hold a nonnegative number for each of the {K} motifs.")
@@ -79,6 +81,15 @@ def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
     silent = power.max(axis=0) == 0
     order = np.lexsort((lag, motif, silent))
     return FeatureOrder(order, np.where(silent, -1, motif), np.where(silent, -1, lag))
+
+
+def _shares(motifs: Floats, H: Floats) -> Floats:
+    """Power of each motif in the reconstruction, by that of the motif itself.
+
+    Not ΣH²: activations of motifs that the end cuts off may be large for what little is left.
+    """
+    own = np.square(motifs).sum(axis=(1, 2))
+    return reconstruction_gram(motifs, H, [len(H)]).diagonal() / np.where(own > 0, own, 1)
 
 
 @dataclass(frozen=True)

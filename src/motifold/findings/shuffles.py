@@ -18,6 +18,8 @@ from motifold.validation import check_recording
 
 # A motif of which one feature holds more than this share of the power is no sequence.
 _SINGLE_FEATURE = 0.999
+# Copies that equal the motif but for a common shift differ from it by rounding: ties, relatively.
+_TIE = 1e-9
 # Bytes of the shifted profiles' overlaps at a time, and nulls at a time: what a cache holds.
 _BLOCK_BYTES, _LEAST_ROWS, _NULLS = 2**23, 64, 256
 
@@ -97,10 +99,10 @@ def significance(
 
     A motif that recurs overlaps with the data strongly at a few times and little at others: the
     overlap (W⋆X)_k is skewed over time (a segment is taken as a circle, so that all bins count).
-    The null hypothesis is that the features' lags do not
-    matter: copies of the motif in which each feature's profile is shifted circularly by its own
-    random lag are as skewed. This is seqNMF's test. It is exact if X was not used to find the
-    motifs: give data that the fit has not seen.
+    The null hypothesis is that the features' lags do not matter: copies of the motif in which each
+    feature's profile is shifted circularly by its own random lag are as skewed. This is seqNMF's
+    test. It keeps its level only if X was not used to find the motifs: give data that the fit has
+    not seen.
 
     Parameters
     ----------
@@ -149,7 +151,8 @@ def significance(
     null = np.full((len(motifs), n_null), np.nan)
     for k in np.flatnonzero(tested):
         null[k] = _null_skewness(arrays, motifs[k], float(C[:, k].mean()), n_null, rng)
-    p_value = (1.0 + (null >= statistic[:, None]).sum(axis=1)) / (1 + n_null)
+    least = (statistic - _TIE * np.abs(statistic))[:, None]
+    p_value = (1.0 + (null >= least).sum(axis=1)) / (1 + n_null)
     p_value[~tested] = np.nan
     bonferroni = tested & (p_value <= alpha / max(n_tested, 1))
     return Significance(
@@ -200,8 +203,9 @@ def _null_skewness(
     sums = np.zeros((3, n_null))
     rows = max(_LEAST_ROWS, _BLOCK_BYTES // (8 * N * L))
     for array in arrays:
-        for a in range(0, len(array), rows):
-            overlaps = _shifted_overlaps(array[:, features], a, min(a + rows, len(array)), motif)
+        X = array[:, features]
+        for a in range(0, len(X), rows):
+            overlaps = _shifted_overlaps(X, a, min(a + rows, len(X)), motif)
             for i, batch in batches:
                 sums[:, i : i + _NULLS] += _centred_sums(batch @ overlaps, centre)
     return _skewness(sums, sum(map(len, arrays)))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold.estimator import CNMF
+from motifold.findings.agreement import reconstruction_gram
 from motifold.findings.overlap import with_motifs, x_ortho_cost
 from motifold.findings.profiles import motif_extent
 from motifold.findings.shuffles import is_testable, significance
@@ -19,6 +20,7 @@ from motifold.problem import Array, Mask
 
 Test = Literal["entries", "blocks"]
 
+_NOTHING = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
 _HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held out
 
 
@@ -69,8 +71,8 @@ class Outcome:
 
     measures: dict[str, Any]
     motifs: list[dict[str, Any]]
-    components: npt.NDArray[np.float32]
-    activations: npt.NDArray[np.float32]
+    components: Array
+    activations: Array
 
 
 def run_trial(
@@ -81,6 +83,7 @@ def run_trial(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the table says it
+            warnings.filterwarnings("ignore", "All motifs are empty")
             model.fit(recording.X, segments=recording.ids, mask=recording.mask)
             validation = _validate(recording, model, seed, settings)
     except Exception as error:
@@ -94,12 +97,8 @@ def run_trial(
         "converged": bool(model.converged_),
         "n_iter": int(model.n_iter_),
     }
-    return Outcome(
-        measures,
-        _motif_records(model),
-        model.components_.astype(np.float32),
-        model.activations_.astype(np.float32),
-    )
+    records = _motif_records(model, [len(array) for array in recording.arrays])
+    return Outcome(measures, records, model.components_, model.activations_)
 
 
 def _validate(
@@ -111,8 +110,7 @@ def _validate(
     """
     block = seed % settings.n_blocks
     if settings.test is None and settings.n_null == 0:
-        nothing = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
-        return {"block": block, **nothing}
+        return {"block": block, **_NOTHING}
     X, L = recording.X, model.n_lags
     split = BlockTimeSeriesSplit(settings.n_blocks, gap=L)
     train, test = list(split.split(X))[block]
@@ -124,6 +122,8 @@ def _validate(
         shown = observed & observed_entries(observed.shape, _HIDDEN_ENTRIES, rng)
     segments = mark_junctions(train, recording.ids)
     copy.fit(X[train], segments=segments, mask=shown)
+    if not np.isfinite(copy.activations_).all():  # one fit that failed is no reason to lose all
+        return {"block": block, **_NOTHING}
     error = np.nan
     if settings.test == "entries":
         X_hat = copy.inverse_transform(copy.activations_, segments=segments)
@@ -192,11 +192,11 @@ def _significant(
     return {"n_tested": n_tested, "n_significant": int(result.significant.sum())}
 
 
-def _motif_records(model: CNMF) -> list[dict[str, Any]]:
+def _motif_records(model: CNMF, lengths: list[int]) -> list[dict[str, Any]]:
     """Onset, effective length and share of the reconstruction's power of each motif."""
     extent = motif_extent(model)
-    H = model.activations_.astype(np.float64)
-    power = np.einsum("tk,tk->k", H, H) * np.square(model.components_).sum(axis=(1, 2))
+    motifs, H = model.components_.astype(np.float64), model.activations_.astype(np.float64)
+    power = reconstruction_gram(motifs, H, lengths).diagonal()
     shares = power / (power.sum() or 1)
     return [
         {"motif": k, "onset": int(onset), "length": int(length), "share": float(share)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,14 @@ class Sound:
             return np.log(magnitude + _EPSILON) - self.floor
         return magnitude**2 if self.scale == "power" else magnitude
 
+    @cached_property
+    def _loudest(self) -> float:
+        return float(np.log(np.abs(self.stft).max() + _EPSILON))
+
     def _magnitude(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if self.scale == "log":
             # Never louder than a reconstruction can mean: at most the mixture's own maximum.
-            loudest = np.log(np.abs(self.stft).max() + _EPSILON)
-            return np.maximum(np.exp(np.minimum(X + self.floor, loudest)) - _EPSILON, 0)
+            return np.maximum(np.exp(np.minimum(X + self.floor, self._loudest)) - _EPSILON, 0)
         return np.sqrt(X) if self.scale == "power" else X
 
     def invert(self, X: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:

@@ -14,6 +14,7 @@ from motifold.plots.contributions import plot_contributions
 from motifold.plots.events import plot_event_average, plot_events
 from motifold.plots.factors import plot_factors
 from motifold.plots.loss import plot_loss
+from motifold.plots.match import plot_match
 from motifold.plots.motifs import plot_motifs
 from motifold.plots.raster import plot_raster
 from motifold.plots.reconstruction import plot_reconstruction
@@ -28,6 +29,7 @@ __all__ = [
     "plot_events",
     "plot_factors",
     "plot_loss",
+    "plot_match",
     "plot_motif_lengths",
     "plot_motifs",
     "plot_n_components",

@@ -79,7 +79,7 @@ def plot_contributions(
     -------
     matplotlib.figure.Figure
         Its axes are labelled (``get_label``) "data" (or "reconstruction") and "colorbar",
-        "motif 1", …, "colorbar" and "shares".
+        "motif 0", …, "colorbar" and "shares".
 
     Examples
     --------
@@ -90,7 +90,7 @@ def plot_contributions(
     >>> model = CNMF(n_components=2, n_lags=8, random_state=0).fit(X)
     >>> figure = plot_contributions(model, X, rate=100)
     >>> [axes.get_label() for axes in figure.axes]
-    ['data', 'colorbar', 'motif 1', 'motif 2', 'colorbar', 'shares']
+    ['data', 'colorbar', 'motif 0', 'motif 1', 'colorbar', 'shares']
     """
     check_rate(rate)
     fit = Fit.from_options(model, activations, lengths)
@@ -163,7 +163,7 @@ def _draw_parts(
     """The part of each motif in its row, all on the scale of the strongest."""
     norm = max((scale(found.parts[k]) for k in chosen), key=lambda norm: float(norm.vmax or 0))
     for axes, k in zip(rows, chosen, strict=True):
-        axes.set_label(f"motif {k + 1}")
+        axes.set_label(f"motif {k}")
         features.draw_image(axes, found.parts[k], window.span, cmap=IMAGE_MAP, norm=norm)
         features.draw_labels(axes, shown=False)
         axes.tick_params(labelbottom=axes is rows[-1], left=False)
@@ -177,7 +177,7 @@ def _draw_shares(axes: Axes, found: _Contributions, chosen: list[int], name: str
     axes.bar_label(bars, fmt="%.1f", padding=3, fontsize="small")
     axes.set_ylim(len(chosen) - 0.5, -0.5)
     axes.set_xlim(0, 1.25 * (percent.max() or 1))  # room for the numbers
-    axes.set_yticks(range(len(chosen)), labels=[f"motif {k + 1}" for k in chosen])
+    axes.set_yticks(range(len(chosen)), labels=[f"motif {k}" for k in chosen])
     for k, label in zip(chosen, axes.get_yticklabels(), strict=True):
         label.set(color=colour(k), fontweight="bold")
     # Not in a title, for which the layout would leave room above every row.

@@ -38,7 +38,7 @@ def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> A
     >>> rows = [(0, 1.0), (1, 1.5), (0, 3.0)]
     >>> events = Table([{"motif": m, "segment": 0, "time": t, "strength": 1.0} for m, t in rows])
     >>> [label.get_text() for label in plot_events(events).get_yticklabels()]
-    ['motif 1', 'motif 2']
+    ['motif 0', 'motif 1']
     """
     chosen = events.where(segment=segment)
     motifs = np.unique(events["motif"]).astype(int) if len(events) else np.arange(1)
@@ -50,7 +50,7 @@ def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> A
         heights = 0.8 * strengths / (strengths.max() if len(strengths) else 1)
         times = these["time"].astype(float)
         ax.vlines(times, row + 0.4 - heights, row + 0.4, color=colour(int(k)), linewidth=1.5)
-    ax.set_yticks(range(len(motifs)), labels=[f"motif {k + 1}" for k in motifs])
+    ax.set_yticks(range(len(motifs)), labels=[f"motif {k}" for k in motifs])
     ax.set_ylim(len(motifs) - 0.4, -0.6)
     ax.set_xlabel("time (s)")
     ax.spines[["top", "right", "left"]].set_visible(False)
@@ -82,7 +82,7 @@ def plot_event_average(
     Returns
     -------
     matplotlib.figure.Figure
-        One axes for each motif, labelled (``get_label``) "motif 1", …
+        One axes for each motif, labelled (``get_label``) "motif 0", …
 
     Examples
     --------
@@ -92,7 +92,7 @@ def plot_event_average(
     >>> events = Table([{"motif": 0, "segment": 0, "time": 2.0}])
     >>> average = event_triggered_average(np.random.rand(500, 9), events, (-1, 1), rate=100)
     >>> [axes.get_label() for axes in plot_event_average(average).axes]
-    ['motif 1']
+    ['motif 0']
     """
     M, _, N = average.mean.shape
     figure = prepared_figure(figure, (1.5 + 2.6 * M, 3.4))
@@ -102,7 +102,7 @@ def plot_event_average(
     span = (float(average.times[0]) - step / 2, float(average.times[-1]) + step / 2)
     first = None
     for m, k in enumerate(average.motifs):
-        axes = figure.add_subplot(1, M, m + 1, sharey=first, label=f"motif {k + 1}")
+        axes = figure.add_subplot(1, M, m + 1, sharey=first, label=f"motif {k}")
         first = first or axes
         if N <= _LINES:
             _draw_lines(axes, average, m)
@@ -110,7 +110,7 @@ def plot_event_average(
             features.draw_image(axes, average.mean[m], span, cmap=IMAGE_MAP, norm=norm)
             features.draw_labels(axes, shown=m == 0)
         axes.axvline(0, color="black", linewidth=1, linestyle=":")
-        axes.set_title(f"motif {k + 1}, n = {average.counts[m].max()}", fontsize="medium")
+        axes.set_title(f"motif {k}, n = {average.counts[m].max()}", fontsize="medium")
         axes.set_xlabel("time from event (s)")
     return figure
 

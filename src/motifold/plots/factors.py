@@ -112,7 +112,7 @@ def plot_factors(
     Returns
     -------
     matplotlib.figure.Figure
-        Its axes are labelled (``get_label``) "motif 1", …, "activations", "data",
+        Its axes are labelled (``get_label``) "motif 0", …, "activations", "data",
         "reconstruction" and "colorbar".
 
     Examples
@@ -124,7 +124,7 @@ def plot_factors(
     >>> model = CNMF(n_components=2, n_lags=8, random_state=0).fit(X)
     >>> figure = plot_factors(model, X, rate=100, time_range=(0.5, 2))
     >>> [axes.get_label() for axes in figure.axes]
-    ['motif 1', 'motif 2', 'activations', 'data', 'reconstruction', 'colorbar']
+    ['motif 0', 'motif 1', 'activations', 'data', 'reconstruction', 'colorbar']
     """
     check_rate(rate)
     fit = Fit.from_options(model, activations, lengths)
@@ -210,13 +210,13 @@ def _draw_motifs(figure: Figure, grid: GridSpec, view: _View) -> list[Axes]:
         row, column = divmod(k, n_columns)
         shared = drawn[0] if drawn else None
         axes = figure.add_subplot(
-            grid[1 + row, column], sharex=shared, sharey=shared, label=f"motif {k + 1}"
+            grid[1 + row, column], sharex=shared, sharey=shared, label=f"motif {k}"
         )
         drawn.append(axes)
         norm = Normalize(0, motif.max() or 1)
         duration = in_time(len(motif), view.window.rate)
         view.features.draw_image(axes, motif, (0, duration), cmap=motif_map(k), norm=norm)
-        title = f"{k + 1}" if is_narrow else f"motif {k + 1}"
+        title = f"{k}" if is_narrow else f"motif {k}"
         axes.set_title(title, color=colour(k), fontweight="bold", fontsize="medium")
         view.features.draw_labels(axes, shown=column == 0)
         is_labelled = row == last_row and (column == 0 or not is_narrow)
@@ -236,7 +236,7 @@ def _draw_activations(axes: Axes, view: _View) -> None:
         axes.plot(times, trace, color=colour(k), linewidth=1)
     axes.set_ylim(-0.05, K)
     labelled = range(0, K, -(-K // _MANY_LANES))
-    axes.set_yticks(floors[labelled], labels=[str(k + 1) for k in labelled])
+    axes.set_yticks(floors[labelled], labels=[str(k) for k in labelled])
     for k, label in zip(labelled, axes.get_yticklabels(), strict=True):
         label.set(color=colour(k), fontweight="bold", verticalalignment="bottom")
     axes.set_ylabel("motif")

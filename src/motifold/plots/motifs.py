@@ -50,7 +50,7 @@ def plot_motifs(
     feature_label : str or None
         What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
     titles : sequence of str or None
-        One for each motif; None means "motif 1", "motif 2", …
+        One for each motif; None means "motif 0", "motif 1", …
     shared_scale : bool, default=False
         One colour scale for all, with a colour bar. Else every motif has its own, from zero
         (blank) to its maximum (darkest).
@@ -60,7 +60,7 @@ def plot_motifs(
     Returns
     -------
     matplotlib.figure.Figure
-        The figure; its axes are labelled (``get_label``) "motif 1", …, and "colorbar" where there
+        The figure; its axes are labelled (``get_label``) "motif 0", …, and "colorbar" where there
         is one.
 
     Examples
@@ -70,13 +70,13 @@ def plot_motifs(
     >>> sequences = make_sequences(300, 20, 3, 8, random_state=0)
     >>> figure = plot_motifs(sequences.components, rate=100)
     >>> [axes.get_label() for axes in figure.axes], figure.axes[0].get_xlabel()
-    (['motif 1', 'motif 2', 'motif 3'], 'lag (s)')
+    (['motif 0', 'motif 1', 'motif 2'], 'lag (s)')
     """
     check_rate(rate)
     motifs = _checked_motifs(components)
     K, L, N = motifs.shape
     if titles is None:
-        titles = [f"motif {k + 1}" for k in range(K)]
+        titles = [f"motif {k}" for k in range(K)]
     if len(titles) != K:
         raise ValueError(f"titles must name each of the {K} motifs; there are {len(titles)}.")
     names = getattr(components, "feature_names_in_", None)
@@ -92,7 +92,7 @@ def plot_motifs(
         row, column = divmod(k, n_columns)
         shared = drawn[0] if drawn else None
         axes = figure.add_subplot(
-            grid[row, column], sharex=shared, sharey=shared, label=f"motif {k + 1}"
+            grid[row, column], sharex=shared, sharey=shared, label=f"motif {k}"
         )
         norm = Normalize(0, (max(largest) if shared_scale else largest[k]) or 1)
         image = features.draw_image(

@@ -100,7 +100,7 @@ def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
     for k in np.unique(motifs[motifs >= 0]):
         centre = np.flatnonzero(motifs == k).mean()
         strip.annotate(
-            str(k + 1),
+            str(k),
             (0, centre),
             (-4, 0),
             xycoords=("axes fraction", "data"),
@@ -119,7 +119,8 @@ def _draw_events(above: Axes, events: Table | None, window: Window, rate: float 
     above.axis("off")
     if events is None or len(events) == 0:
         return
-    times = in_time(events["bin"].astype(float), rate)
-    shades = [colour(int(k)) for k in events["motif"]]
-    above.scatter(times, events["motif"], c=shades, marker="v", s=16)
+    bins, motifs = events["bin"].astype(float), events["motif"]
+    drawn = (window.edges[0] <= bins) & (bins < window.edges[-1])
+    shades = [colour(int(k)) for k in motifs[drawn]]
+    above.scatter(in_time(bins[drawn], rate), motifs[drawn], c=shades, marker="v", s=16)
     above.set_ylim(events["motif"].max() + 0.7, -0.7)

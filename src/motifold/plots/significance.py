@@ -39,7 +39,7 @@ def plot_significance(result: Significance, *, ax: Axes | None = None) -> Axes:
     K = len(result.tested)
     if ax is None:
         ax = prepared_figure(None, (2.0 + 0.7 * max(K, 4), 3.6)).add_subplot()
-    positions = np.arange(1, K + 1)
+    positions = np.arange(K)
     tested = result.tested
     if tested.any():
         nulls = ax.violinplot(

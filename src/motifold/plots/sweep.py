@@ -116,6 +116,7 @@ def plot_crossover(sweep: Sweep, *, ax: Axes | None = None) -> Axes:
         crossover.weights, crossover.reconstruction, "o-", color=PALETTE[0], label="reconstruction"
     )
     ax.plot(crossover.weights, crossover.x_ortho, "s--", color=PALETTE[1], label="x-ortho")
+    ax.set_ylim(-0.05, 1.18)  # room for the name of the suggested value
     _mark(ax, crossover.suggested)
     if crossover.crossing is not None:
         ax.axvline(crossover.crossing, color="black", linestyle=":", linewidth=1)

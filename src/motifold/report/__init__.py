@@ -12,6 +12,9 @@ from pathlib import Path
 
 from motifold.estimator import CNMF
 from motifold.io import Recording
+from motifold.report.clips import write_sound
+
+__all__ = ["write_report", "write_sound"]
 
 
 def write_report(

@@ -134,11 +134,11 @@ class Facts:
             )
         dead = np.flatnonzero(model.scales_ == 0)
         if dead.size:
-            names = ", ".join(str(k + 1) for k in dead)
+            names = ", ".join(str(k) for k in dead)
             told.append(f"Motif {names} is empty: fewer motifs would do (n_components).")
         silent = np.flatnonzero((self.counts == 0) & (model.scales_ > 0))
         if silent.size:
-            names = ", ".join(str(k + 1) for k in silent)
+            names = ", ".join(str(k) for k in silent)
             told.append(f"Motif {names} does not occur in this recording.")
         if self.loss > 0.9:
             told.append(
@@ -165,7 +165,7 @@ class Facts:
             )
         doubtful = np.flatnonzero(self.significance.tested & ~self.significance.significant)
         if doubtful.size:
-            names = ", ".join(str(k + 1) for k in doubtful)
+            names = ", ".join(str(k) for k in doubtful)
             told.append(
                 f"Motif {names} is not significant: the order of its features could be chance."
             )

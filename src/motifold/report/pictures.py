@@ -26,7 +26,7 @@ _EXCERPT_BINS = 200  # and at least
 
 def motifs(facts: Facts) -> Markup:
     """All motifs as a grid."""
-    shares = [f"motif {k + 1}: {100 * share:.1f}%" for k, share in enumerate(facts.shares)]
+    shares = [f"motif {k}: {100 * share:.1f}%" for k, share in enumerate(facts.shares)]
     figure = plot_motifs(_shown(facts), titles=shares, rate=_rate(facts), **_features(facts))
     return _picture(
         figure,
@@ -176,7 +176,8 @@ def _features(facts: Facts) -> dict[str, Any]:
 
 def _picture(figure: Any, alternative: str, caption: str, *, narrow: bool = False) -> Markup:
     file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=_DPI)
+    # A third of the time of the usual level, for 3 % more bytes.
+    figure.savefig(file, format="png", dpi=_DPI, pil_kwargs={"compress_level": 4})
     data = base64.b64encode(file.getvalue()).decode()
     source = f"data:image/png;base64,{data}"
     image = tag("img", src=source, alt=alternative)

@@ -52,7 +52,7 @@ def listening(players: list[Markup] | None) -> Markup | None:
 def _swatch(k: int) -> Markup:
     from motifold.plots.style import colour
 
-    return join(tag("span", "", class_="swatch", style=f"background:{colour(k)}"), f" {k + 1}")
+    return join(tag("span", "", class_="swatch", style=f"background:{colour(k)}"), f" {k}")
 
 
 def _verdict(facts: Facts, k: int) -> list[str]:
@@ -73,8 +73,8 @@ def event_table(facts: Facts) -> Markup:
     head = ["motif", *(["segment"] if several else []), f"time ({unit})", "strength"]
     rows = []
     for record in shown:
-        cells: list[tuple[float, str | None]] = [(record["motif"] + 1, None)]
-        cells += [(record["segment"] + 1, None)] if several else []
+        cells: list[tuple[float, str | None]] = [(record["motif"], None)]
+        cells += [(record["segment"], None)] if several else []
         digits = 3 if facts.recording.rate else 0
         cells += [(record["time"], f"{record['time']:.{digits}f}")]
         cells += [(record["strength"], f"{record['strength']:.4g}")]
@@ -82,7 +82,7 @@ def event_table(facts: Facts) -> Markup:
             tag(
                 "tr",
                 [tag("td", text or value, data_value=f"{value:.9g}") for value, text in cells],
-                data_motif=record["motif"] + 1,
+                data_motif=record["motif"],
                 class_=None if id(record) in printed else "weak",
             )
         )
@@ -112,7 +112,7 @@ def event_table(facts: Facts) -> Markup:
 def _controls(facts: Facts) -> Markup:
     K = facts.model.n_components
     choices = [tag("option", "all motifs", value="")]
-    choices += [tag("option", f"motif {k + 1}", value=k + 1) for k in range(K)]
+    choices += [tag("option", f"motif {k}", value=k) for k in range(K)]
     return tag(
         "p",
         tag("label", "Show ", tag("select", choices, id="which")),

@@ -99,7 +99,7 @@ def _motifs_of(experiment: Experiment, runs: Sequence[Run], recordings: Recordin
         motifs = fits.of(name)[0].components
         match = match_motifs(reference, motifs)
         ordered = motifs[match.order]
-        titles = [f"{k + 1}" for k in range(data.K)]
+        titles = [f"{k}" for k in range(data.K)]
         if name != "HALS":
             titles = [
                 f"{k} ({score:.2f})"

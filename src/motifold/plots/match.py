@@ -1,0 +1,74 @@
+"""The motifs of two fits in pairs, so that it can be seen how far they agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure, SubFigure
+
+from motifold.matching import match_motifs
+from motifold.plots.motifs import plot_motifs
+from motifold.plots.style import prepared_figure
+
+
+def plot_match(
+    a: Any,
+    b: Any,
+    *,
+    max_shift: int | None = None,
+    rate: float | None = None,
+    feature_axis: Any = None,
+    feature_label: str | None = None,
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """Draw the motifs of ``a``, and below each the motif of ``b`` that answers to it.
+
+    Those of ``b`` are shifted to lie on their partners; above each stands which motif of ``b`` it
+    is and the similarity of the two. A motif of ``a`` without a partner has a blank one.
+
+    Parameters
+    ----------
+    a, b : CNMF or array-like of shape (n_components, n_lags, n_features)
+        Fitted models, or their motifs, with the same lags and features.
+    max_shift
+        As in ``motifold.match_motifs``.
+    rate, feature_axis, feature_label, figure
+        As in ``plot_motifs``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Its two subfigures (``subfigs``) are those of ``plot_motifs``.
+
+    Examples
+    --------
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.plots import plot_match
+    >>> motifs = make_sequences(300, 20, 2, 8, random_state=0).components
+    >>> figure = plot_match(motifs, motifs[::-1])
+    >>> [axes.get_title() for axes in figure.subfigs[1].axes]
+    ['2: 1.00', '1: 1.00']
+    """
+    first, second = (np.asarray(getattr(fit, "components_", fit)) for fit in (a, b))
+    match = match_motifs(first, second, max_shift=max_shift)
+    if first.shape[1] != second.shape[1]:
+        raise ValueError(
+            f"a and b must have the same lags to be drawn in pairs; a has {first.shape[1]}, b has "
+            f"{second.shape[1]}."
+        )
+    titles = [
+        f"{j + 1}: {similarity:.2f}" if j >= 0 else "none"
+        for j, similarity in zip(match.order, match.similarity, strict=True)
+    ]
+    figure = prepared_figure(figure, (1.6 + 1.2 * max(len(first), 4), 6.0))
+    above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
+    options: dict[str, Any] = {
+        "rate": rate,
+        "feature_axis": feature_axis,
+        "feature_label": feature_label,
+    }
+    names = [f"motif {k + 1}" for k in range(len(first))]
+    plot_motifs(first, titles=names, figure=above, **options)
+    plot_motifs(match.align(second), titles=titles, figure=below, **options)
+    return figure
