@@ -78,7 +78,7 @@ class Descent:
         self.workers = workers
         accelerated = rules.acceleration
         self.inner = accelerated.inner if accelerated else Inner()
-        # Neither extrapolation nor a revival helps a solver that cannot leave zero.
+        # Extrapolation, revival and sparse starts are not for a solver that cannot leave zero.
         self.leaps = accelerated is not None and getattr(solver, "leaves_zero", True)
         self._momentum = accelerated.momentum if accelerated and self.leaps else 0.0
         # The least fall of J that counts as progress, relatively.

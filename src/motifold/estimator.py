@@ -81,8 +81,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Penalty on motifs that share features: ``λ/2 Σ_{i≠j}`` of the inner products of motifs
         summed over lags ("parts"). Both are ill-posed alone, like one-sided l1 penalties.
     center : bool, default=False
-        Move motifs to the middle of their windows during the fit, so that none is cut off there.
-        A move is kept only if the objective does not rise.
+        Move motifs to the middle of their windows, so that none is cut off there: tried after 1,
+        2, 4, 8, … iterations and when the fit has converged. A move is kept only if a few
+        iterations bring the objective back to where it was.
     fixed_components : array-like of int or of bool, or None, default=None
         Motifs of ``components_init`` that stay exactly as given, in place and scale (in the data's
         precision), while the others are learnt: their indices, or True for each of them.
@@ -97,9 +98,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         The fit has converged when the KKT residual (``kkt_residual_``) is below. 0 switches off
         both this test and the one for stalling.
     acceleration : {"auto"} or None, default="auto"
-        "auto": a start on a part of a long recording, several sweeps per pass over the data,
-        extrapolation between iterations, empty motifs put where the data is explained worst, and
-        a final exact solve for the activations. None: the algorithm exactly as published.
+        "auto": a start on a part of a long recording and without the penalties that couple
+        motifs, several sweeps per pass over the data, extrapolation between iterations, empty
+        motifs put where the data is explained worst, and a final exact solve for the activations.
+        None: the algorithm exactly as published.
     normalize : bool, default=True
         Give every motif unit Frobenius norm and sort components by the power they explain.
     n_init : int, default=1

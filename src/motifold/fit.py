@@ -154,7 +154,7 @@ def search(
             rng = np.random.default_rng(record.seeds[index])
             factors = initial_factors(descent.problem, rng, descent.workers, W, H)
             state = loop.start(*factors, now)
-            if W is not None and H is None and rules.acceleration is not None:
+            if W is not None and H is None and descent.leaps:
                 state = with_first_activations(descent, state, state.W)
                 state.note()
         try:

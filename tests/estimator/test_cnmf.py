@@ -320,3 +320,11 @@ def test_given_motifs_alone_are_where_the_fit_starts(solver):
     )
     assert model.loss_ <= 1.02 * best.loss_
     assert model.history_.loss[0] < 0.3
+
+
+def test_mu_starts_from_activations_it_can_change():
+    """It cannot leave zero, so that sparse activations would stay as they are."""
+    data = make_sequences(300, 12, 2, 5, random_state=0)
+    model = CNMF(2, 5, solver="mu", random_state=0, max_iter=1, tol=0)
+    model.fit(data.X, components_init=data.components)
+    assert np.all(model.activations_[:-5] > 0)
