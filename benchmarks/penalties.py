@@ -1,6 +1,6 @@
 """What the penalties and the mask are for, in numbers.
 
-``.venv/bin/python benchmarks/penalties.py [centring] [duplicates] [speed] [hidden] [mask] [--page]``:
+``.venv/bin/python benchmarks/penalties.py [PART ...] [--page]``, the parts being:
 
 - centring: how many starts come near the lowest loss, with ``center=True`` and without;
 - duplicates: planted motifs, K set too high; how many motifs repeat another one, and how many of

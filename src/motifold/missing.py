@@ -7,7 +7,7 @@ zeros at missing places, so that what they add to the statistics is a sum over t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,34 +29,52 @@ class HiddenFit:
     W, H : the factors it belongs to, (N, L, K) and (T, K)
     values : for every block of ``problem.hidden`` its entries in the order they are listed, or None
         where they are many: those are made anew wherever they are needed
+    power : Σ X̂² over the listed ones
+    moved : the squared distance of the listed ones from those of another fit (or from zero)
     """
 
     problem: Problem
     W: Array
     H: Array
     values: Values
+    power: float
+    moved: float
 
     def rows(self, block: HiddenBlock) -> Array:
         """Rows of H from L−1 before the block on."""
-        segment = block.segment
-        return padded_rows(self.H[segment.start : segment.stop], block.a, block.b, self.problem.L)
+        return _rows(self.H, block, self.problem.L)
 
 
-def hidden_fit(problem: Problem, W: Array, H: Array, workers: Workers) -> HiddenFit:
+def _rows(H: Array, block: HiddenBlock, L: int) -> Array:
+    return padded_rows(H[block.segment.start : block.segment.stop], block.a, block.b, L)
+
+
+def hidden_fit(
+    problem: Problem, W: Array, H: Array, workers: Workers, old: HiddenFit | None = None
+) -> HiddenFit:
     """X̂ of these factors at the missing entries."""
     oldest_first = _oldest_first(W)
-    fit = HiddenFit(problem, W, H.copy(), [])
 
-    def values(block: HiddenBlock) -> Array | None:
+    def listed(block: HiddenBlock, before: Array | None) -> tuple[Array | None, float, float]:
         if block.columns is None:
-            return None
-        out = np.empty(len(block.columns), dtype=W.dtype)
-        args = fit.rows(block).ravel(), oldest_first, W.shape[2], block.first, block.columns
-        kernels.fit_values(*args, out)
-        return out
+            return None, 0.0, 0.0
+        values = np.empty(len(block.columns), dtype=W.dtype)
+        rows = _rows(H, block, problem.L).ravel()
+        before = np.zeros_like(values) if before is None else before
+        args = rows, oldest_first, W.shape[2], block.first, block.columns, before
+        return values, *kernels.fit_values(*args, values)
 
-    fit.values.extend(workers.map(lambda group: [values(block) for block in group], problem.hidden))
-    return fit
+    def group_values(
+        group: tuple[list[HiddenBlock], list[Array | None]],
+    ) -> list[tuple[Array | None, float, float]]:
+        return [listed(*pair) for pair in zip(*group, strict=True)]
+
+    befores: Values = [[None] * len(g) for g in problem.hidden] if old is None else old.values
+    groups = list(workers.map(group_values, list(zip(problem.hidden, befores, strict=True))))
+    values = [[entries for entries, _, _ in group] for group in groups]
+    power = sum(power for group in groups for _, power, _ in group)
+    moved = sum(moved for group in groups for _, _, moved in group)
+    return HiddenFit(problem, W, H.copy(), values, power, moved)
 
 
 def fit_of_iterate(problem: Problem, W: Array, H: Array, workers: Workers) -> HiddenFit:
@@ -98,14 +116,14 @@ def filled_C(fit: HiddenFit, workers: Workers) -> tuple[Array, float]:
     problem = fit.problem
     _, L, K = fit.W.shape
     oldest_first = _oldest_first(fit.W)
-    C, power = np.zeros((problem.T, K), dtype=fit.W.dtype), 0.0
+    C, power = np.zeros((problem.T, K), dtype=fit.W.dtype), fit.power
 
     def block_sum(block: HiddenBlock, values: Array | None) -> tuple[Array, float]:
         part = np.zeros((block.b - block.a + L - 1, K), dtype=fit.W.dtype)
         if values is not None:
             args = oldest_first, values, K, block.first, block.columns, part.reshape(-1)
             kernels.add_to_C(*args)
-            return part, _squares(values)
+            return part, 0.0
         entries, _ = _many_entries(block, fit.rows(block), oldest_first, workers)
         shift_and_add(entries @ oldest_first, L - 1, part)
         return part, _squares(entries)
@@ -128,7 +146,7 @@ def filled_C(fit: HiddenFit, workers: Workers) -> tuple[Array, float]:
 
 def hidden_power(fit: HiddenFit, workers: Workers) -> float:
     """Σ X̂² over the missing entries."""
-    return _sum_of_squares(fit, fit.values, workers)
+    return fit.power + _power_of_many(fit, workers)
 
 
 def moved_power(old: HiddenFit, H: Array, workers: Workers) -> float:
@@ -136,38 +154,25 @@ def moved_power(old: HiddenFit, H: Array, workers: Workers) -> float:
 
     The new ones are kept, for ``fit_of_iterate``.
     """
-    new = hidden_fit(old.problem, old.W, H, workers)
+    new = hidden_fit(old.problem, old.W, H, workers, old)
     old.problem.kept["hidden fit"] = old.W, H, new
-    differences: Values = [
-        [None if a is None or b is None else a - b for a, b in zip(*pair, strict=True)]
-        for pair in zip(new.values, old.values, strict=True)
-    ]
-    # X̂ is linear in H: where entries are not kept, they are those of the difference.
-    step = HiddenFit(old.problem, old.W, new.H - old.H, differences)
-    return _sum_of_squares(step, differences, workers)
+    # X̂ is linear in H: where entries are not listed, the move is that of the difference.
+    return new.moved + _power_of_many(replace(new, H=new.H - old.H), workers)
 
 
-def _sum_of_squares(fit: HiddenFit, values: Values, workers: Workers) -> float:
+def _power_of_many(fit: HiddenFit, workers: Workers) -> float:
+    """Σ X̂² over the missing entries that are not listed."""
     oldest_first = _oldest_first(fit.W)
+    blocks = [block for group in fit.problem.hidden for block in group if block.columns is None]
 
-    def group_sum(group: tuple[list[HiddenBlock], list[Array | None]]) -> float:
-        return sum(
-            _squares(
-                _many_entries(block, fit.rows(block), oldest_first, workers)[0]
-                if entries is None
-                else entries
-            )
-            for block, entries in zip(*group, strict=True)
-        )
+    def power(block: HiddenBlock) -> float:
+        return _squares(_many_entries(block, fit.rows(block), oldest_first, workers)[0])
 
-    groups = list(zip(fit.problem.hidden, values, strict=True))
-    return sum(workers.map(group_sum, groups))
+    return sum(workers.map(power, blocks))
 
 
 def _squares(values: Array) -> float:
-    """Σ v² in float64; of a block, its rows in their own precision."""
-    if values.ndim == 1:
-        return float(np.einsum("i,i->", values, values, dtype=np.float64))
+    """Σ v², rows in their own precision, their sum in float64."""
     return float(np.einsum("tn,tn->t", values, values).sum(dtype=np.float64))
 
 

@@ -10,14 +10,15 @@ from motifold.kernels._jit import kernel
 
 
 @kernel
-def fit_values(flat, W, K, first, columns, values):
+def fit_values(flat, W, K, first, columns, old, values):
     """X̂ at the missing entries of a block, in the order of ``columns`` (changes ``values``).
 
     flat : rows of H from L−1 before the block on, flattened: row t of H̃ is L·K numbers of it
-    Four features at a time share the loads of H.
+    Four features at a time share the loads of H. Returns Σ v² and Σ (v − old)².
     """
     LK = W.shape[1]
     zero = W.dtype.type(0)
+    power, moved = 0.0, 0.0
     for t in range(first.shape[0] - 1):
         window = flat[t * K : t * K + LK]
         begin, end = first[t], first[t + 1]
@@ -38,6 +39,11 @@ def fit_values(flat, W, K, first, columns, values):
             for p in range(LK):
                 v0 += window[p] * w0[p]
             values[i] = v0
+        for i in range(begin, end):
+            v, d = values[i], values[i] - old[i]
+            power += v * v
+            moved += d * d
+    return power, moved
 
 
 @kernel
