@@ -120,7 +120,7 @@ def _consensus(found: dict[str, Any]) -> list[str]:
         "| motif | found in | similarity of the copies | stable |",
         "|---:|---:|---:|---|",
         *(
-            f"| {row['motif'] + 1} | {row['found']} | {row['similarity']:.3f} | "
+            f"| {row['motif']} | {row['found']} | {row['similarity']:.3f} | "
             f"{'yes' if row['stable'] else 'no'} |"
             for row in found["rows"]
             if row["found"] > 1

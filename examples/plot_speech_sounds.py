@@ -91,7 +91,7 @@ for k, axes in enumerate(panels.flat):
     axes.plot(delays, returns[k], linewidth=1)
     axes.axvline(round_length, color="0.8", linewidth=5, zorder=0)
     axes.axvline(turn, color="0.5", linestyle=":", zorder=0)
-    axes.set_title(f"motif {k + 1}", fontsize="medium")
+    axes.set_title(f"motif {k}", fontsize="medium")
     axes.set_ylim(-0.5, 1)
     axes.spines[["top", "right"]].set_visible(False)
 figure.supxlabel("delay (s)")
@@ -115,7 +115,7 @@ rhythm = returns[:, near_turn].max(axis=1)
 sounds = motifold.findings.Table(
     [
         {
-            "motif": k + 1,
+            "motif": k,
             "centre (Hz)": round(float(centre[k])),
             "length (ms)": round(1000 * int(extent.length[k]) / rate),
             "events": counts[k],
@@ -147,10 +147,10 @@ vowel = int(long[returns[long][:, late].max(axis=1).argmax()])
 agree = int((np.abs(rounds - round_length) < 0.1).sum())
 print(f"{agree} of {n_sounds} sounds come back after {round_length:.1f} s")
 print(f"{int(result.significant.sum())} of {n_sounds} are significant in new speech")
-print(f"hiss: motif {hiss + 1} around {centre[hiss]:.0f} Hz, at {strongest_digits(hiss)}")
-print(f"vowel: motif {vowel + 1} around {centre[vowel]:.0f} Hz, at {strongest_digits(vowel)}")
+print(f"hiss: motif {hiss} around {centre[hiss]:.0f} Hz, at {strongest_digits(hiss)}")
+print(f"vowel: motif {vowel} around {centre[vowel]:.0f} Hz, at {strongest_digits(vowel)}")
 print(
-    f"voice: motif {voice + 1} keeps a rhythm of {turn:.2f} s, correlation {rhythm[voice]:.2f}; "
+    f"voice: motif {voice} keeps a rhythm of {turn:.2f} s, correlation {rhythm[voice]:.2f}; "
     f"the next has {np.sort(rhythm)[-2]:.2f}"
 )
 

@@ -98,6 +98,9 @@ def test_significant_others_and_untested_look_different():
     assert labels == ["significant", "not significant", "not tested"]
     assert [text.get_text() for text in axes.texts] == ["p = 0.01", "p = 0.3"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "1", "2"]
+    left, right = axes.get_xlim()
+    assert left < -0.35, "the first null is as wide as 0.7"
+    assert right > 2.35
 
 
 @pytest.fixture
@@ -156,7 +159,7 @@ def test_matched_motifs_are_drawn_below_their_partners_and_shifted_onto_them():
     b = np.roll(a[[2, 0]], 3, axis=1)  # in another order, later, and one is missing
     figure = plot_match(a, b)
     above, below = figure.subfigs
-    assert [axes.get_title() for axes in below.axes] == ["2: 1.00", "none", "1: 1.00"]
+    assert [axes.get_title() for axes in below.axes] == ["1: 1.00", "none", "0: 1.00"]
     for k, axes in enumerate(below.axes):
         drawn, partner = (part.images[0].get_array() for part in (axes, above.axes[k]))
         np.testing.assert_allclose(drawn, 0 if k == 1 else partner)

@@ -48,7 +48,7 @@ def plot_match(
     >>> motifs = make_sequences(300, 20, 2, 8, random_state=0).components
     >>> figure = plot_match(motifs, motifs[::-1])
     >>> [axes.get_title() for axes in figure.subfigs[1].axes]
-    ['2: 1.00', '1: 1.00']
+    ['1: 1.00', '0: 1.00']
     """
     first, second = (np.asarray(getattr(fit, "components_", fit)) for fit in (a, b))
     match = match_motifs(first, second, max_shift=max_shift)
@@ -58,7 +58,7 @@ def plot_match(
             f"{second.shape[1]}."
         )
     titles = [
-        f"{j + 1}: {similarity:.2f}" if j >= 0 else "none"
+        f"{j}: {similarity:.2f}" if j >= 0 else "none"
         for j, similarity in zip(match.order, match.similarity, strict=True)
     ]
     figure = prepared_figure(figure, (1.6 + 1.2 * max(len(first), 4), 6.0))
@@ -68,7 +68,7 @@ def plot_match(
         "feature_axis": feature_axis,
         "feature_label": feature_label,
     }
-    names = [f"motif {k + 1}" for k in range(len(first))]
+    names = [f"motif {k}" for k in range(len(first))]
     plot_motifs(first, titles=names, figure=above, **options)
     plot_motifs(match.align(second), titles=titles, figure=below, **options)
     return figure

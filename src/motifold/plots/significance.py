@@ -77,7 +77,7 @@ def plot_significance(result: Significance, *, ax: Axes | None = None) -> Axes:
             fontsize="x-small",
         )
     ax.set_xticks(positions)
-    ax.set_xlim(0.4, K + 0.6)
+    ax.set_xlim(-0.6, K - 0.4)
     ax.margins(y=0.15)
     ax.set_xlabel("motif")
     ax.set_ylabel("skewness of the overlap")
