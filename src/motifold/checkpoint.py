@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from motifold.estimator import CNMF
+from motifold.files import written_whole
 from motifold.state import LoopState, SearchState
 from motifold.validation import is_list_of_segments
 
@@ -181,12 +182,10 @@ class Checkpoint:
             return False
         arrays = self._confirmed.to_arrays()
         text = json.dumps(self._identity).encode()
-        part = self.path.with_name(self.path.name + ".part")
-        with open(part, "wb") as file:
+        with written_whole(self.path) as part, open(part, "wb") as file:
             np.savez(file, identity=np.frombuffer(text, np.uint8), **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
-        os.replace(part, self.path)
         self._written = time.monotonic()
         return True
 

@@ -62,21 +62,24 @@ def _motifs_of(
     rules = replace(descent.rules, tol=0)
     small = Descent(less, descent.solver, rules, descent.workers)
     small.noise = 0.0  # nobody judges this loss
-    time_left = np.inf
-    if rules.max_time is not None:
-        time_left = (rules.max_time - state.seconds) / 4
-    began = time.perf_counter()
+    end = time.perf_counter() + _time_left(descent, state) / 4
     now = small.start(state.W, np.ascontiguousarray(state.H[rows]))
     objectives = [now.working_objective]
     while (
         now.iteration < n_iterations
         and not now.stop_reason
-        and time.perf_counter() - began < time_left
+        and time.perf_counter() < end
         and objectives[-1] < _PROGRESS * min(objectives[:-5], default=np.inf)
     ):
         now = small.iterate(now)
         objectives.append(now.working_objective)
     return now.W
+
+
+def _time_left(descent: Descent, state: LoopState) -> float:
+    """Seconds of ``max_time`` that were left when the state was reached."""
+    max_time = descent.rules.max_time
+    return np.inf if max_time is None else max_time - state.seconds
 
 
 def with_first_activations(descent: Descent, state: LoopState, W: Array) -> LoopState:
@@ -139,15 +142,23 @@ def centred(descent: Descent, state: LoopState) -> LoopState | None:
         return None
     shifts = _shifts(descent.problem, state.W)
     off = sorted(np.flatnonzero(shifts), key=lambda k: -abs(shifts[k]))
+    end = time.perf_counter() + _time_left(descent, state)
     for motifs in [off] * (len(off) > 1) + [[k] for k in off]:
-        new = _after_shifts(descent, state, {int(k): int(shifts[k]) for k in motifs})
+        new = _after_shifts(descent, state, {int(k): int(shifts[k]) for k in motifs}, end)
         if new is not None:
             return replace(new, iteration=m + 1, centrings=state.centrings + converged)
     return None
 
 
-def _after_shifts(descent: Descent, state: LoopState, shifts: dict[int, int]) -> LoopState | None:
-    """The state a few iterations after motifs were shifted, as soon as J is no higher again."""
+def _after_shifts(
+    descent: Descent, state: LoopState, shifts: dict[int, int], end: float
+) -> LoopState | None:
+    """The state a few iterations after motifs were shifted, as soon as J is no higher again.
+
+    None if it stays higher, or the clock has passed ``end``.
+    """
+    if time.perf_counter() >= end:
+        return None
     problem = descent.problem
     W, H = state.W.copy(), state.H.copy()
     for k, by in shifts.items():
@@ -158,7 +169,7 @@ def _after_shifts(descent: Descent, state: LoopState, shifts: dict[int, int]) ->
         new = descent.iterate(new)
         if descent.falls(state, new):
             return new
-        if new.stop_reason:
+        if new.stop_reason or time.perf_counter() >= end:
             break
     return None
 

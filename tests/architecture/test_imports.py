@@ -15,7 +15,7 @@ ROOT = Path(motifold.__file__).parent
 
 # From the ground up: a module may import those on lower floors (and of its own room).
 FLOORS = [
-    ["motifold.kernels", "motifold.matching"],
+    ["motifold.kernels", "motifold.matching", "motifold.files"],
     ["motifold.problem", "motifold.parallel"],
     ["motifold.toeplitz", "motifold.subset"],
     ["motifold.spectral", "motifold.missing"],

@@ -77,6 +77,19 @@ def test_fixed_motifs_stay_where_they_are():
     np.testing.assert_array_equal(model.components_[0], given[0])
 
 
+def test_centring_keeps_to_the_time():
+    case = make_case([200], N=5, K=3, L=6)
+    W = case.W.copy()
+    W[:, 2:] = 0  # all motifs are early
+    with Workers(1) as workers:
+        for seconds, moves in [(0.0, True), (60.0, False)]:
+            rules = Rules(tol=0, max_time=60.0, center=True)
+            loop = Loop(case.problem(), HALS(), rules, workers)
+            state = loop.descent.iterate(loop.start(W, case.H, seconds))
+            state.squared_residual *= 1e6  # any move would be taken
+            assert (centred(loop.descent, state) is not None) == moves
+
+
 def test_a_move_that_raises_the_objective_is_not_made():
     """Motifs that fill their windows cannot be moved without a loss."""
     case = make_case([200], N=5, K=1, L=6)

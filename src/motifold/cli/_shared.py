@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.files import written_whole
+
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.io import Recording
@@ -263,8 +265,5 @@ def _cell(value: Any) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    import os
-
-    part = path.with_name(path.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)
+    with written_whole(path) as part:
+        part.write_text(text, encoding="utf-8")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from motifold.files import written_whole
 from motifold.findings.trial import Outcome
 
 _FORMAT = 1
@@ -58,11 +59,8 @@ class RunStore:
         self._runs[key] = outcome
         if self.path is None:
             return
-        place = self._factors(key)
-        part = place.with_name(place.name + ".part")
-        with open(part, "wb") as file:
+        with written_whole(self._factors(key)) as part, open(part, "wb") as file:
             np.savez(file, components=outcome.components, activations=outcome.activations)
-        os.replace(part, place)
         self._append({"key": key, "measures": outcome.measures, "motifs": outcome.motifs})
 
     def _factors(self, key: str) -> Path:

@@ -8,9 +8,9 @@ no template library is needed.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from motifold.estimator import CNMF
+from motifold.files import written_whole
 from motifold.io import Recording
 from motifold.report.clips import write_sound
 
@@ -54,7 +54,5 @@ def write_report(
     from motifold.report.page import page
 
     text = page(Facts.gather(model, recording.checked(), sort))
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, target)
+    with written_whole(path) as part:
+        part.write_text(text, encoding="utf-8")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.estimator import CNMF
+from motifold.files import written_whole
 from motifold.io import Options, Recording
 from motifold.io.reading import READERS
 
@@ -91,10 +92,8 @@ def write_sound(
     if H.shape != (recording.shape[0], K):
         raise ValueError(f"activations must have shape {(recording.shape[0], K)}, not {H.shape}.")
     waveform = motif_alone(sound, model, H, motif, *_bins(time_range, recording))
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    part.write_bytes(wav(waveform, sound.rate))
-    os.replace(part, target)
+    with written_whole(path) as part:
+        part.write_bytes(wav(waveform, sound.rate))
 
 
 def _bins(time_range: tuple[float, float] | None, recording: Recording) -> tuple[int, int]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.estimator import CNMF
+from motifold.files import written_whole
 from motifold.progress import work_bar
 from motifold.reproduce.experiments import DataSet, Experiment, Recording
 
@@ -90,7 +89,8 @@ class Store:
         """Note the plan, so that a report knows which files belong together."""
         self.folder.mkdir(parents=True, exist_ok=True)
         content = {"seeds": plan.seeds, "time_limit": plan.time_limit}
-        _replace(self.folder / _PLAN, lambda path: path.write_text(json.dumps(content)))
+        with written_whole(self.folder / _PLAN) as part:
+            part.write_text(json.dumps(content))
 
     def plan(self, experiment: Experiment) -> Plan | None:
         """The plan that was noted last; None if there is none."""
@@ -111,12 +111,9 @@ class Store:
             "fingerprint": np.array(fingerprint),
         }
 
-        def write(path: Path) -> None:
-            with open(path, "wb") as file:
-                np.savez_compressed(file, **arrays)
-
         path = self.path(run.data, run.algorithm, run.acceleration, run.seed)
-        _replace(path, write)
+        with written_whole(path) as part, open(part, "wb") as file:
+            np.savez_compressed(file, **arrays)
 
     def load(
         self, data: str, key: tuple[str, str, int], limit: float, fingerprint: str | None = None
@@ -236,10 +233,3 @@ def _fingerprint(X: npt.NDArray[np.float64], data: DataSet) -> str:
     """Of the problem that is fitted: a file made for another one is not used."""
     # Six digits: the last ones change with the number of threads, which is no other problem.
     return json.dumps([*X.shape, data.K, data.L, f"{np.vdot(X, X):.6g}"])
-
-
-def _replace(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside ``path``, then rename: what is at ``path`` is always whole."""
-    part = path.with_name(path.name + ".part")
-    write(part)
-    os.replace(part, path)
