@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from motifold.files import written_whole
-
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.io import Recording
@@ -265,5 +263,7 @@ def _cell(value: Any) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
+    from motifold.files import written_whole
+
     with written_whole(path) as part:
         part.write_text(text, encoding="utf-8")
