@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := constraints.txt
 JOBS ?= 2
 
-.PHONY: demo test check lint types fast docs docs-quick bench bench-quick format clean help
+.PHONY: demo test room check lint types fast docs docs-quick bench bench-quick format clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -26,7 +26,10 @@ demo: $(VENV)/.core  ## fit the paper's synthetic problem with the three algorit
 	$(BIN)/python -m motifold.demo
 
 test: $(VENV)/.dev lint types  ## everything: lint, types, all tests
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations=20
+
+room: $(VENV)/.dev  ## the tests of one room: make room R=fit
+	$(BIN)/python -m pytest -n $(JOBS) $(wildcard tests/$(R) src/motifold/$(R))
 
 check: $(VENV)/.dev lint types fast  ## the quick loop: lint, types, the fast tests
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import reference
 from hypothesis import strategies as st
 
-from motifold.problem import Penalties, Problem
+from motifold.data import Data
+from motifold.engines.cpu import CPUEngine
+from motifold.engines.cpu.problem import Problem
+from motifold.engines.cpu.threads import Workers
+from motifold.model.penalties import penalties_of
 
 PENALTIES = [
     {},
@@ -42,9 +48,22 @@ class Case:
         if self.observed is not None:
             X, masks = np.where(self.observed, X, 0), np.split(self.observed, stops)
         arrays = np.split(X.astype(dtype), stops)
-        penalties = Penalties.from_scalars(K, **self.penalties)
-        problem = Problem.from_arrays(arrays, K, L, self.boundary, penalties, masks)
-        return replace(problem, fixed=self.fixed)
+        penalties = penalties_of(K, **self.penalties)
+        return Problem.of(Data.of(arrays, masks), K, L, self.boundary, penalties, self.fixed)
+
+    @contextmanager
+    def engine(self, dtype: type = np.float64, n_jobs: int = 1) -> Iterator[CPUEngine]:
+        """The CPU's engine for the problem, with its threads at work."""
+        with Workers(n_jobs) as workers:
+            yield CPUEngine(self.problem(dtype), workers)
+
+    def handles(self, engine: CPUEngine) -> tuple:
+        """The factors where the engine wants them."""
+        return engine.put_motifs(self.W), engine.put(self.H)
+
+    def with_data(self, X: np.ndarray, penalties: dict) -> Case:
+        """The same case with other data and penalties."""
+        return replace(self, X=X, penalties=penalties)
 
     def objective(self, W: np.ndarray, H: np.ndarray) -> float:
         """J by the oracle."""

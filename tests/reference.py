@@ -300,12 +300,43 @@ def mu_step(X, W, H, lengths=None, boundary="zero", eps=1e-16, **penalty):
     return W, H
 
 
-def hals_step(X, W, H, lengths=None, boundary="zero", order="entries", **penalty):
-    """HALS: each column of W~, then entries of H alone or ("blocks") those L bins apart at once."""
-    assert order in ("entries", "blocks")
-    X, W, H, free = start_from(X, W, H, lengths, boundary)
-    (T, K), L = H.shape, W.shape[1]
-    l1_W, l2_W, l1_H, l2_H = penalties(K, **penalty)
+def tiles(T, L, length, lengths=None):
+    """Return (begin, seam, end) of tiles of at least `length` bins, or of the segment if shorter.
+
+    All of a segment's tiles but its last have a seam at their end, their last L - 1 bins.
+    """
+    result = []
+    for start, stop in segments(T, lengths):
+        n = stop - start
+        count = max(1, n // length)
+        for i in range(count):
+            begin, end = start + n * i // count, start + n * (i + 1) // count
+            result.append((begin, end if end == stop else end - L + 1, end))
+    return result
+
+
+def visits(T, K, L, order, lengths=None, tile=None):
+    """Return the order of a sweep over H: (component, bins that are updated at once)."""
+    if order == "entries":
+        return [(k, [t]) for k in range(K) for t in range(T)]
+    if order == "blocks":
+        bounds = segments(T, lengths)
+        groups = [[t for a, b in bounds for t in range(a + i, b, L)] for i in range(L)]
+        return [(k, group) for k in range(K) for group in groups]
+    assert order == "tiles"
+    cut = tiles(T, L, tile, lengths)
+    stretches = [(a, seam) for a, seam, _ in cut] + [(seam, b) for _, seam, b in cut]
+    return [(k, [t]) for a, b in stretches for k in range(K) for t in range(a, b)]
+
+
+def hals_step(X, W, H, lengths=None, boundary="zero", order="entries", tile=None, **penalty):
+    """HALS: each column of W~, then entries of H alone or ("blocks") those L bins apart at once.
+
+    "tiles" of at least `tile` bins: first the tiles without their seams, then the seams.
+    """
+    X, W, H, _ = start_from(X, W, H, lengths, boundary)
+    K, L = H.shape[1], W.shape[1]
+    l1_W, l2_W, _, _ = penalties(K, **penalty)
     R = residual(X, W, H, lengths)
     for k in range(K):
         for lag in range(L):
@@ -315,26 +346,29 @@ def hals_step(X, W, H, lengths=None, boundary="zero", order="entries", **penalty
             new = (E.T @ h - l1_W[k]) / curvature if curvature > 0 else np.zeros(len(E.T))
             W[:, lag, k] = np.maximum(0.0, new)
             R = E - np.outer(h, W[:, lag, k])
+    return W, sweep_H(X, W, H, lengths, boundary, order, tile, **penalty)
+
+
+def sweep_H(X, W, H, lengths=None, boundary="zero", order="entries", tile=None, **penalty):
+    """Return H after one sweep of HALS over it."""
+    X, W, H, free = start_from(X, W, H, lengths, boundary)
+    (T, K), L = H.shape, W.shape[1]
+    _, _, l1_H, l2_H = penalties(K, **penalty)
     R = residual(X, W, H, lengths)
-    groups = [[t] for t in range(T)]
-    if order == "blocks":
-        bounds = segments(T, lengths)
-        groups = [[t for a, b in bounds for t in range(a + i, b, L)] for i in range(L)]
-    for k in range(K):
-        for group in groups:
-            group = [t for t in group if free[t]]
-            values = []
-            for t in group:
-                rows, motif = placed(W, k, t, T, lengths)
-                E = R[rows] + H[t, k] * motif  # the residual without this entry
-                curvature = np.sum(motif**2) + l2_H[k]
-                new = (np.sum(E * motif) - l1_H[k]) / curvature if curvature > 0 else 0.0
-                values.append(max(0.0, new))
-            for t, new in zip(group, values, strict=True):
-                rows, motif = placed(W, k, t, T, lengths)
-                R[rows] += (H[t, k] - new) * motif
-                H[t, k] = new
-    return W, H
+    for k, group in visits(T, K, L, order, lengths, tile):
+        group = [t for t in group if free[t]]
+        values = []
+        for t in group:
+            rows, motif = placed(W, k, t, T, lengths)
+            E = R[rows] + H[t, k] * motif  # the residual without this entry
+            curvature = np.sum(motif**2) + l2_H[k]
+            new = (np.sum(E * motif) - l1_H[k]) / curvature if curvature > 0 else 0.0
+            values.append(max(0.0, new))
+        for t, new in zip(group, values, strict=True):
+            rows, motif = placed(W, k, t, T, lengths)
+            R[rows] += (H[t, k] - new) * motif
+            H[t, k] = new
+    return H
 
 
 def anls_step(X, W, H, lengths=None, boundary="zero", h_passes=1, **penalty):
@@ -391,7 +425,8 @@ def _self_check(T, N, L, K, lengths, boundary, seed, **penalty):
     np.testing.assert_allclose(h_design(W, lengths or [T]) @ H.ravel(), Xhat.ravel())
     np.testing.assert_allclose(w_design(H, L, lengths) @ W.reshape(N, -1).T, Xhat)
     steps = [(mu_step, {}), (hals_step, {}), (hals_step, {"order": "blocks"})]
-    for step, options in [*steps, (anls_step, {}), (anls_step, {"h_passes": 3})]:
+    steps += [(hals_step, {"order": "tiles", "tile": 4}), (anls_step, {})]
+    for step, options in [*steps, (anls_step, {"h_passes": 3})]:
         w, h, last = W, H, objective(X, W, H, *args, **penalty)
         for _ in range(6):
             w, h = step(X, w, h, *args, **options, **penalty)

@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from motifold.checkpoint import fit_with_checkpoint
     from motifold.estimator import CNMF
     from motifold.findings import (
         BlockTimeSeriesSplit,
@@ -22,15 +21,16 @@ if TYPE_CHECKING:
         sort_features,
         sweep,
     )
-    from motifold.persistence import load
     from motifold.solvers import ANLS, HALS, MU
+    from motifold.storage.checkpoint import fit_with_checkpoint
+    from motifold.storage.models import load
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "CNMF": "motifold.estimator",
-    "fit_with_checkpoint": "motifold.checkpoint",
-    "load": "motifold.persistence",
+    "fit_with_checkpoint": "motifold.storage.checkpoint",
+    "load": "motifold.storage.models",
     "ANLS": "motifold.solvers",
     "HALS": "motifold.solvers",
     "MU": "motifold.solvers",

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -18,28 +16,37 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from motifold._compat import CallbackSupportMixin, with_callbacks
-from motifold.deconvolve import solve_H
-from motifold.descent import Acceleration, Rules
-from motifold.fit import Loop, search
-from motifold.parallel import Workers
-from motifold.problem import Array, Boundary, Masks, Penalties, Problem
-from motifold.progress import ProgressBar
-from motifold.results import fitted_attributes
-from motifold.solvers import SOLVERS, Solver, find_solver
-from motifold.state import LoopState, SearchState
-from motifold.statistics import reconstruct, squared_residual
-from motifold.subproblem import h_subproblem
-from motifold.validation import (
+from motifold.data import Data, Segments
+from motifold.data.validation import (
     check_factor,
     check_fixed,
-    check_masked_recording,
     check_recording,
     is_list_of_segments,
+    recording_of,
 )
+from motifold.engines.base import Engine
+from motifold.engines.cpu import CPUEngine
+from motifold.engines.cpu.problem import Problem
+from motifold.engines.cpu.reconstruction import reconstruct
+from motifold.engines.cpu.threads import Workers
+from motifold.fit import (
+    Acceleration,
+    Clock,
+    Loop,
+    LoopState,
+    Rules,
+    SearchState,
+    StopReason,
+    search,
+)
+from motifold.fit.progress import ProgressBar
+from motifold.fit.results import fitted_attributes
+from motifold.fit.solve import solve_for_motifs
+from motifold.model import PENALTIES, Array, Boundary, Mask
+from motifold.model.measures import relative_loss
+from motifold.model.penalties import penalties_of
+from motifold.solvers import SOLVERS, Solver, find_solver
 
-# Multiplications of a data pass from which threads are worth their while (NEURAL has 3 million,
-# SONG 94 million).
-_WORTH_THREADS = 2e7
 _NONNEGATIVE = Interval(Real, 0, None, closed="left")
 
 
@@ -99,8 +106,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         both this test and the one for stalling.
     acceleration : {"auto"} or None, default="auto"
         "auto": a start on a part of a long recording and without the penalties that couple
-        motifs, several sweeps per pass over the data, extrapolation between iterations, empty
-        motifs put where the data is explained worst, and a final exact solve for the activations.
+        motifs, several sweeps per pass over the data (of HALS by tiles, ``HALS(order="tiles")``),
+        extrapolation between iterations, empty motifs put where the data is explained worst, and a
+        final exact solve for the activations.
         None: the algorithm exactly as published.
     normalize : bool, default=True
         Give every motif unit Frobenius norm and sort components by the power they explain.
@@ -118,8 +126,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     verbose : int, default=0
         1 shows a progress bar.
     n_jobs : int or None, default=None
-        Number of threads; None means all cores, or one where the problem is too small for more.
-        Results do not depend on it.
+        Number of threads; None means as many as the problem is worth, of the cores that are free
+        (what the process may use, divided among fits that run in it at the same time, and no more
+        than joblib or ``OMP_NUM_THREADS`` say). Results do not depend on it, bit by bit.
 
     Attributes
     ----------
@@ -143,6 +152,14 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         ‖X − X̂‖, the Frobenius norm.
     scales_ : ndarray of shape (n_components,)
         Norms of the motifs before normalisation: penalties are weighed in that scale.
+    lengths_ : list of int
+        Rows of each segment of the training data.
+    transform_tol_ : float
+        KKT residual at which ``transform`` stops.
+    solved_ : bool
+        Whether ``activations_`` are what ``transform`` gives for the training data.
+    origin_ : dict or None
+        How the data was read (``source``, ``rate``, ``options``), where the command line did.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has names
 
@@ -165,13 +182,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "n_lags": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions(set(SOLVERS)), HasMethods(["update_W", "update_H"])],
         "init": [StrOptions({"random"})],
-        "l1_W": [_NONNEGATIVE],
-        "l2_W": [_NONNEGATIVE],
-        "l1_H": [_NONNEGATIVE],
-        "l2_H": [_NONNEGATIVE],
-        "x_ortho": [_NONNEGATIVE],
-        "ortho_H": [_NONNEGATIVE],
-        "ortho_W": [_NONNEGATIVE],
+        **{penalty.name: [_NONNEGATIVE] for penalty in PENALTIES},
         "center": ["boolean"],
         "fixed_components": ["array-like", None],
         "boundary": [StrOptions({"zero", "valid"})],
@@ -188,8 +199,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "n_jobs": [Integral, None],
     }
 
-    _checkpoint: Any = None  # a motifold.checkpoint.Checkpoint, which sees every iteration
-    _recording: dict[str, Any] | None = None  # how the data was read, kept with the model
+    origin_: dict[str, Any] | None = None  # set by who read the data
 
     def __init__(
         self,
@@ -283,22 +293,36 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self : CNMF
             The fitted estimator.
         """
-        began = time.perf_counter()
+        return self._fit(X, y, lengths, segments, mask, components_init, activations_init)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        lengths: Any,
+        segments: Any,
+        mask: Any,
+        components_init: Any,
+        activations_init: Any,
+        watcher: Watcher | None = None,
+    ) -> CNMF:
+        clock = Clock(self.max_time)
         self._validate_params()
         solver = find_solver(self.solver)
-        problem = self._problem(*check_masked_recording(X, lengths, segments, mask))
-        W, H = self._given_factors(problem, components_init, activations_init)
+        data = recording_of(X, lengths, segments, mask)
+        fixed = None
         if self.fixed_components is not None:
-            fixed = check_fixed(self.fixed_components, problem.K, components_init is not None)
-            problem = replace(problem, fixed=fixed)
+            given = components_init is not None
+            fixed = check_fixed(self.fixed_components, self.n_components, given)
+        problem = self._problem(data, fixed)
+        W, H = self._given_factors(problem, components_init, activations_init)
         self._warn_if_ill_posed()
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
         record = SearchState(seeds.tolist())
-        if self._checkpoint is not None:
-            record = self._checkpoint.begin(record)
+        if watcher is not None:
+            record = watcher.begin(record)
         rules = Rules(
             max_iter=self.max_iter,
-            max_time=self.max_time,
             tol=self.tol,
             acceleration=Acceleration() if self.acceleration == "auto" else None,
             center=self.center,
@@ -307,20 +331,20 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         def store(state: LoopState) -> None:
             attributes = fitted_attributes(
-                problem, state, workers, normalize=self.normalize, keep_order=keep_order
+                engine, state, normalize=self.normalize, keep_order=keep_order
             )
             validate_data(self, _first_segment(X), reset=True, skip_check_array=True)
             for name, value in attributes.items():
                 setattr(self, name, value)
 
         with (
-            Workers(self._n_threads(problem)) as workers,
+            self._workers(problem) as workers,
             ProgressBar(self.max_iter, self.n_init, bool(self.verbose)) as bar,
         ):
-            callback = self._callback(X, y, bar, problem, workers)
-            loop = Loop(problem, solver, rules, workers, callback)
+            engine = CPUEngine(problem, workers)
+            loop = Loop(engine, solver, rules, self._callback(X, y, bar, engine, watcher))
             try:
-                state = search(loop, record, W, H, began)
+                state = search(loop, record, W, H, clock)
             except KeyboardInterrupt:
                 if record.leader is not None:
                     store(record.leader)
@@ -362,10 +386,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             components_init=components_init,
             activations_init=activations_init,
         )
-        if self._solved:  # the fit ended with the solve that transform would repeat
+        if self.solved_:  # the fit ended with the solve that transform would repeat
             return self.activations_.copy()
-        problem = self._problem(*check_masked_recording(X, lengths, segments, mask))
-        return self._transform(problem)
+        return self._transform(self._problem(recording_of(X, lengths, segments, mask)))
 
     def transform(
         self, X: Any, *, lengths: Any = None, segments: Any = None, mask: Any = None
@@ -427,7 +450,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         if activations is None:
-            activations, lengths = self.activations_, self._lengths
+            activations, lengths = self.activations_, self.lengths_
         H, bounds = self._checked_activations(activations, lengths, segments)
         W = self._motifs(H.dtype)
 
@@ -459,12 +482,11 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             −‖X − X̂‖/‖X‖, over observed entries: 0 is perfect, greater is better.
         """
         problem = self._checked_new_data(X, lengths, segments, mask)
-        H = self._transform(problem) * problem.dtype.type(problem.scale)
-        with Workers(self._n_threads(problem)) as workers:
-            residual = squared_residual(problem, self._motifs(H.dtype), H, workers)
-        if problem.squared_norm == 0:
-            return 0.0 if residual == 0 else -np.inf
-        return -float(np.sqrt(residual / problem.squared_norm))
+        with self._workers(problem) as workers:
+            engine = CPUEngine(problem, workers)
+            W, H = self._solve(engine)
+            residual = engine.residual(W, H)
+        return -relative_loss(residual, problem.squared_norm)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to ``path``; ``motifold.load`` reads it.
@@ -474,40 +496,40 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         path : str or path
             A file name; the file is replaced only when it has been written whole.
         """
-        from motifold.persistence import save
+        from motifold.storage.models import save
 
         save(self, path)
 
     # --- the border -------------------------------------------------------------------------
 
-    def _problem(self, arrays: list[Array], masks: Masks) -> Problem:
-        names = ("l1_W", "l2_W", "l1_H", "l2_H", "x_ortho", "ortho_H", "ortho_W")
-        weights = {name: getattr(self, name) for name in names}
-        penalties = Penalties.from_scalars(self.n_components, **weights)
+    def _problem(self, data: Data, fixed: Mask | None = None) -> Problem:
         K, L = self.n_components, self.n_lags
-        return Problem.from_arrays(arrays, K, L, self.boundary, penalties, masks)
+        weights = {penalty.name: getattr(self, penalty.name) for penalty in PENALTIES}
+        penalties = penalties_of(K, **weights)
+        return Problem.of(data, K, L, self.boundary, penalties, fixed)
 
     def _motifs(self, dtype: np.dtype) -> Array:
         """``components_`` in the layout of the mathematics, (N, L, K)."""
         return np.ascontiguousarray(self.components_.transpose(2, 1, 0), dtype=dtype)
 
     def _transform(self, problem: Problem) -> Array:
-        # In the scale of the fit, so that penalties weigh what they weighed there.
-        W = self._motifs(np.dtype(np.float64)) * self.scales_
-        with Workers(self._n_threads(problem)) as workers:
-            W = np.ascontiguousarray(W, dtype=problem.dtype)
-            nothing = np.zeros((problem.T, problem.K), dtype=problem.dtype)
-            statistics = h_subproblem(problem, W, nothing, workers)
-            solution = solve_H(problem, statistics, self._transform_tol)
+        with self._workers(problem) as workers:
+            engine = CPUEngine(problem, workers)
+            H = engine.gather(self._solve(engine)[1])
+        return (H * self.scales_ / problem.scale).astype(problem.dtype, copy=False)
+
+    def _solve(self, engine: Engine) -> tuple[Any, Any]:
+        """The motifs in the scale of the fit, and activations."""
+        W, solution = solve_for_motifs(engine, self.components_, self.scales_, self.transform_tol_)
         if not solution.solved:
             warnings.warn(
                 f"transform stopped at a KKT residual of {solution.kkt_residual:.1e}, above the "
                 f"{solution.tol:.1e} it aimed for: the motifs are nearly dependent. The "
                 "activations are nonnegative and usable, but not unique to more digits than that.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return (solution.H * self.scales_ / problem.scale).astype(problem.dtype, copy=False)
+        return W, engine.settled(solution.H, solution.problem)
 
     def _given_factors(
         self, problem: Problem, components_init: Any, activations_init: Any
@@ -537,7 +559,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _checked_new_data(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Problem:
         check_is_fitted(self)
-        problem = self._problem(*check_masked_recording(X, lengths, segments, mask))
+        problem = self._problem(recording_of(X, lengths, segments, mask))
         validate_data(self, _first_segment(X), reset=False, skip_check_array=True)
         return problem
 
@@ -554,29 +576,26 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 f"activations must have one column per component: {K}, not {arrays[0].shape[1]}."
             )
         H = np.ascontiguousarray(np.concatenate(arrays) if len(arrays) > 1 else arrays[0])
-        stops = np.cumsum([array.shape[0] for array in arrays])
-        return H, np.column_stack([np.r_[0, stops[:-1]], stops, stops])
+        return H, Segments([len(array) for array in arrays]).bounds
 
     # --- callbacks and warnings -------------------------------------------------------------
 
     def _callback(
-        self, X: Any, y: Any, bar: ProgressBar, problem: Problem, workers: Workers
+        self, X: Any, y: Any, bar: ProgressBar, engine: Engine, watcher: Watcher | None
     ) -> Callable[[LoopState], bool]:
         """One function for the progress bar, the user's callback and scikit-learn's."""
-        tell_sklearn = self._sklearn_callbacks(X, y, problem, workers)
+        tell_sklearn = self._sklearn_callbacks(X, y, engine)
 
         def callback(state: LoopState) -> bool:
-            if self._checkpoint is not None:
-                self._checkpoint(state)
+            if watcher is not None:
+                watcher(state)
             bar(state)
             stop = self.callback is not None and bool(self.callback(state))
             return tell_sklearn(state) or stop
 
         return callback
 
-    def _sklearn_callbacks(
-        self, X: Any, y: Any, problem: Problem, workers: Workers
-    ) -> Callable[[LoopState], bool]:
+    def _sklearn_callbacks(self, X: Any, y: Any, engine: Engine) -> Callable[[LoopState], bool]:
         """A function that tells scikit-learn's callbacks of an iteration, if there are any."""
         if not hasattr(self, "_init_callback_context"):
             return lambda state: False
@@ -593,23 +612,20 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 X=X,
                 y=y,
                 reconstruction_attributes=lambda: (
-                    {"n_features_in_": problem.N}
-                    | fitted_attributes(
-                        problem, state, workers, normalize=self.normalize, keep_order=True
-                    )
+                    {"n_features_in_": engine.facts.N}
+                    | fitted_attributes(engine, state, normalize=self.normalize, keep_order=True)
                 ),
             )
 
         return tell
 
-    def _n_threads(self, problem: Problem) -> int | None:
-        """Threads to use: where a data pass is done in a millisecond, more of them only cost."""
-        small = problem.T * problem.N * problem.K * problem.L < _WORTH_THREADS
-        return 1 if self.n_jobs is None and small else self.n_jobs
+    def _workers(self, problem: Problem) -> Workers:
+        multiplications = float(problem.T) * problem.N * problem.K * problem.L
+        return Workers.for_passes(self.n_jobs, multiplications)
 
     def _warn_if_ill_posed(self) -> None:
-        on_W = max(self.l1_W, self.l2_W, self.ortho_W) > 0
-        on_H = max(self.l1_H, self.l2_H, self.ortho_H) > 0
+        given_for = {penalty.factor for penalty in PENALTIES if getattr(self, penalty.name) > 0}
+        on_W, on_H = "W" in given_for, "H" in given_for
         if on_W == on_H:
             return
         given, other = ("motifs (W)", "H") if on_W else ("activations (H)", "W")
@@ -631,13 +647,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         )
 
     def _warn_if_not_converged(self) -> None:
-        if self.tol == 0 or self.stop_reason_ not in ("max_iter", "max_time", "stalled"):
+        remedy = StopReason(self.stop_reason_).remedy
+        if self.tol == 0 or remedy is None:
             return
-        remedy = {
-            "max_iter": "raise max_iter or tol",
-            "max_time": "raise max_time or tol",
-            "stalled": "the loss hardly falls any more: raise tol, or try another solver or start",
-        }[self.stop_reason_]
         warnings.warn(
             f"CNMF stopped before it converged ({self.stop_reason_}): after {self.n_iter_} "
             f"iterations the KKT residual is {self.kkt_residual_:.1e}, above tol={self.tol:.1e}. "
@@ -650,11 +662,44 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickle; in those of 0.1 some attributes had private names."""
+        names = {"_lengths": "lengths_", "_recording": "origin_"}
+        names |= {"_transform_tol": "transform_tol_", "_solved": "solved_"}
+        super().__setstate__({names.get(name, name): value for name, value in state.items()})
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class Watcher(Protocol):
+    """Who sees every iteration of a fit, and may give it another record to go on from."""
+
+    def begin(self, record: SearchState) -> SearchState:
+        """The record that the fit shall use: the given one, or that of an earlier process."""
+
+    def __call__(self, state: LoopState) -> None:
+        """Note an iteration."""
+
+
+def fit_watched(
+    model: CNMF,
+    watcher: Watcher,
+    X: Any,
+    *,
+    lengths: Any = None,
+    segments: Any = None,
+    mask: Any = None,
+    components_init: Any = None,
+    activations_init: Any = None,
+) -> CNMF:
+    """``model.fit`` under the eyes of a watcher."""
+    fit = with_callbacks(CNMF._fit)
+    arguments = (lengths, segments, mask, components_init, activations_init)
+    return fit(model, X, None, *arguments, watcher=watcher)
 
 
 def _first_segment(X: Any) -> Any:

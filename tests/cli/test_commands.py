@@ -46,7 +46,7 @@ def test_fit_is_the_estimators(model):
     found = motifold.load(model)
     np.testing.assert_array_equal(found.components_, expected.components_)
     np.testing.assert_array_equal(found.activations_, expected.activations_)
-    assert found._recording["rate"] == 20
+    assert found.origin_["rate"] == 20
     assert not list(model.parent.glob("*.checkpoint*"))
 
 

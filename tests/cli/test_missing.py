@@ -64,7 +64,7 @@ def test_fit_takes_the_mask(folder):
     expected = motifold.CNMF(2, 8, random_state=0).fit(X, mask=MASK)
     found = motifold.load(folder / "model.npz")
     np.testing.assert_array_equal(found.components_, expected.components_)
-    assert found._recording["options"] == {"missing": "mask", "rate": 20.0}
+    assert found.origin_["options"] == {"missing": "mask", "rate": 20.0}
 
 
 def test_empty_cells_of_a_table_are_the_same(folder, tmp_path):

@@ -45,7 +45,7 @@ def test_imports_are_read_from_the_code(module_map):
     rooms = [room for floor in module_map.floors() for room in floor]
     edges = module_map.imports(rooms)
     assert edges["kernels"] == set()
-    assert "statistics" in edges["solvers"]
+    assert "engines" in edges["fit"]
     assert {"estimator", "report"} <= edges["cli"]
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from motifold import CNMF
+from motifold.data import Segments
 from motifold.findings import dissimilarity
 from motifold.findings.agreement import reconstruction_gram
 
@@ -29,7 +30,7 @@ def test_gram_of_reconstructions(lengths, monkeypatch):
     rng = np.random.default_rng(0)
     motifs, H = rng.random((3, 6, 4)), rng.random((50, 3))
     parts = naive_parts(motifs, H, lengths)
-    np.testing.assert_allclose(reconstruction_gram(motifs, H, lengths), parts @ parts.T)
+    np.testing.assert_allclose(reconstruction_gram(motifs, H, Segments(lengths)), parts @ parts.T)
 
 
 def test_gram_where_the_end_of_the_data_lets_activations_grow():
@@ -38,7 +39,7 @@ def test_gram_where_the_end_of_the_data_lets_activations_grow():
     motifs[0, 0] *= 1e-40  # in the last bin only lag 0 is left, and h makes up for it
     H[-1, 0] = 1e40
     parts = naive_parts(motifs, H, [50])
-    np.testing.assert_allclose(reconstruction_gram(motifs, H, [50]), parts @ parts.T)
+    np.testing.assert_allclose(reconstruction_gram(motifs, H, Segments([50])), parts @ parts.T)
 
 
 def test_dissx_by_its_definition():

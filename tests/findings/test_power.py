@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from motifold import CNMF, explained_power
@@ -18,6 +19,11 @@ def test_shares_by_their_definition():
     ]
     found = explained_power(X, model, model.activations_, lengths=lengths)
     np.testing.assert_allclose(found, expected)
+    as_list = explained_power([X[:25], X[25:]], model, model.activations_)
+    np.testing.assert_allclose(as_list, found)
+    frame = pd.DataFrame(X).convert_dtypes()  # of pandas' own dtypes
+    from_frame = explained_power(frame, model, model.activations_, lengths=lengths)
+    np.testing.assert_allclose(from_frame, found)
     by_transform = explained_power(X, model, lengths=lengths)
     np.testing.assert_allclose(
         by_transform,

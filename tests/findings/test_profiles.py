@@ -51,3 +51,7 @@ def test_what_the_end_cuts_off_does_not_weigh():
     before = sort_features(model).motif.tolist()
     activations[-1, 1] = 1000.0
     assert sort_features(model).motif.tolist() == before == [0, 0, 0, 1, 1, 1]
+    # So it is at the end of every segment.
+    model.lengths_ = [23, 27]
+    activations[22, 1] = 1000.0
+    assert sort_features(model).motif.tolist() == before

@@ -10,7 +10,7 @@ from motifold import CNMF
 from motifold.datasets import make_sequences
 from motifold.findings import sequenciness, significance
 from motifold.findings.overlap import overlap, x_ortho_cost
-from motifold.findings.shuffles import _null_skewness
+from motifold.findings.shuffles import null_skewness
 
 
 def naive_overlap(segments: list[np.ndarray], motif: np.ndarray) -> np.ndarray:
@@ -42,7 +42,7 @@ def test_nulls_are_motifs_with_shifted_features(planted, monkeypatch):
     motif = planted.components[0].copy()
     motif[:, [2, 7]] = 0  # features without part draw no shift
     segments = [planted.X[:150], planted.X[150:]]
-    found = _null_skewness(segments, motif, 0.3, 20, np.random.default_rng(5))
+    found = null_skewness(segments, motif, 0.3, 20, np.random.default_rng(5))
     shifts = np.random.default_rng(5).integers(len(motif), size=(20, 13))
     used = np.delete(np.arange(15), [2, 7])
     expected = []
@@ -89,13 +89,23 @@ def test_empty_and_single_feature_motifs_are_not_tested(planted):
     assert len(result.to_pandas()) == 5
 
 
+def test_x_ortho_cost_does_not_cancel():
+    """A huge activation that is far away, of a motif that meets nothing there, leaves no trace."""
+    rng = np.random.default_rng(0)
+    X, motifs, H = rng.random((60, 4)), rng.random((2, 3, 4)), rng.random((60, 2))
+    X[:10] = 0
+    expected = x_ortho_cost([X], motifs, H)
+    H[2] += 1e17
+    assert x_ortho_cost([X], motifs, H) == pytest.approx(expected, rel=1e-9)
+
+
 def test_holm_finds_what_bonferroni_does_not():
-    from motifold.findings.shuffles import _holm
+    from motifold.findings.shuffles import holm
 
     p = np.array([0.04, 0.01, np.nan, 0.02])
     tested = np.array([True, True, False, True])
-    assert _holm(p, tested, 0.05).tolist() == [True, True, False, True]
-    assert _holm(np.array([0.04, 0.02, np.nan, 0.03]), tested, 0.05).tolist() == [False] * 4
+    assert holm(p, tested, 0.05).tolist() == [True, True, False, True]
+    assert holm(np.array([0.04, 0.02, np.nan, 0.03]), tested, 0.05).tolist() == [False] * 4
 
 
 def test_too_few_nulls_are_refused(planted):

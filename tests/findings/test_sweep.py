@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +96,14 @@ def test_a_file_of_other_data_is_refused(tmp_path):
     assert other.read_text() == "hello\n"
 
 
+def test_a_path_that_is_no_file_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path):
+        with pytest.raises(OSError, match="give a file"):
+            motifold.sweep(X, path=path, **GRID, **QUICK)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
@@ -116,8 +124,16 @@ def test_an_error_says_in_which_run():
 
 
 SCRIPT = """
-import sys, motifold
+import os, signal, sys, motifold
 from motifold.datasets import make_sequences
+from motifold.findings.store import RunStore
+
+def add(store, *run, add=RunStore.add):
+    add(store, *run)
+    if len(store._runs) == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+RunStore.add = add
 X = make_sequences(600, 20, 3, 10, activation_probability=0.05, random_state=1).X
 motifold.sweep(X, n_components=[1, 2, 3, 4], n_lags=10, n_seeds=4, test=None, n_null=200,
                path=sys.argv[1], progress=False, n_jobs=2)
@@ -128,15 +144,12 @@ motifold.sweep(X, n_components=[1, 2, 3, 4], n_lags=10, n_seeds=4, test=None, n_
 def test_killed_in_the_middle(tmp_path):
     path = tmp_path / "sweep.jsonl"
     environment = os.environ | {"PYTHONPATH": str(Path(motifold.__file__).parents[1])}
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(path)], env=environment)
-    for _ in range(1200):
-        if path.exists() and path.read_bytes().count(b"\n") >= 5:
-            break
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    n_lines = path.read_bytes().count(b"\n")
-    assert 5 <= n_lines < 17, "killed too late to tell"
+    command = [sys.executable, "-c", SCRIPT, str(path)]
+    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    assert process.wait() == -signal.SIGKILL
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)  # the workers that it left
+    assert path.read_bytes().count(b"\n") == 1 + 4
     data = make_sequences(600, 20, 3, 10, activation_probability=0.05, random_state=1).X
     options = {
         "n_components": [1, 2, 3, 4],

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from motifold import CNMF
-from motifold.findings.overlap import with_motifs
+from motifold.data import Segments
+from motifold.findings.overlap import activations_of
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, observed_entries
-from motifold.findings.trial import Recording, Settings, _block_error, _inner, run_trial
+from motifold.findings.trial import Settings, SweepData, fold_error, run_trial
 
 L = 6
 
@@ -27,11 +28,15 @@ def planted() -> tuple[np.ndarray, np.ndarray]:
     return X, motifs
 
 
+def data_of(X: np.ndarray) -> SweepData:
+    return SweepData.from_arrays([X])
+
+
 def error_of(X: np.ndarray, motifs: np.ndarray, block: int = 1) -> float:
-    model = with_motifs(CNMF(2, L, tol=1e-5), motifs)
-    recording = Recording(X, np.zeros(len(X), dtype=np.intp))
+    model = CNMF(2, L, tol=1e-5)
+    model.components_, model.scales_ = motifs, np.ones(2)
     _, test = list(BlockTimeSeriesSplit(4, gap=L).split(X))[block]
-    return _block_error(model, recording, test, np.random.default_rng(0))
+    return fold_error(model, data_of(X), test, np.random.default_rng(0))
 
 
 def test_true_motifs_predict_a_block_and_others_do_not(planted):
@@ -42,13 +47,44 @@ def test_true_motifs_predict_a_block_and_others_do_not(planted):
     assert error_of(X, wrong) > 0.5
 
 
+def test_activations_are_found_as_precisely_as_by_transform(planted):
+    X, _ = planted
+    model = CNMF(2, L, random_state=0, acceleration=None, tol=0.05, l1_H=0.01, l2_W=0.01).fit(X)
+    found = activations_of(X, model.components_, model, scales=model.scales_, lengths=[120, 80])
+    np.testing.assert_array_equal(found, model.transform(X, lengths=[120, 80]))
+    mask = np.random.default_rng(1).random(X.shape) < 0.9
+    found = activations_of(X, model.components_, model, scales=model.scales_, mask=mask)
+    np.testing.assert_array_equal(found, model.transform(X, mask=mask))
+
+
+def test_a_silent_fold_is_not_measured(planted):
+    X, motifs = planted
+    silent = X.copy()
+    silent[50:100] = 0
+    assert np.isnan(error_of(silent, motifs))
+
+
+def test_shares_are_those_of_the_datas_power(planted):
+    X, _ = planted
+    mask = np.random.default_rng(1).random(X.shape) < 0.9
+    data = SweepData.from_arrays([X[:120], X[120:]], [mask[:120], mask[120:]])
+    parameters = {"n_components": 2, "n_lags": L, "max_iter": 20, "tol": 0.0}
+    run = run_trial(data, parameters, 0, Settings(None, 4, 0, 0.05))
+    model = CNMF(**parameters, random_state=0, n_jobs=1).fit(X, lengths=[120, 80], mask=mask)
+    expected = [
+        (2 * X * part - part**2)[mask].sum() / (X[mask] ** 2).sum()
+        for part in model.reconstruct_components()
+    ]
+    np.testing.assert_allclose([motif["share"] for motif in run.motifs], expected)
+
+
 def test_only_the_block_itself_counts(planted):
     X, motifs = planted
     changed = X.copy()
     changed[: 50 - L] = 5.0  # far from the block of rows 50 to 99
     changed[100 + L :] = 5.0
     assert error_of(changed, motifs) == error_of(X, motifs)
-    assert _inner(np.array([0] * 12 + [1] * 11), L).tolist() == (
+    assert Segments([12, 11]).inner(L).tolist() == (
         [False] * 5 + [True] * 2 + [False] * 5 + [False] * 5 + [True] + [False] * 5
     )
 
@@ -62,10 +98,9 @@ def test_significance_is_tested_on_the_held_out_block(planted, monkeypatch):
     monkeypatch.setattr(
         trial, "significance", lambda X, *a, **b: seen.append(X.copy()) or original(X, *a, **b)
     )
-    recording = Recording(X, np.zeros(len(X), dtype=np.intp))
     for seed in range(5):
         outcome = run_trial(
-            recording, {"n_components": 2, "n_lags": L}, seed, Settings("blocks", 4, 50, 0.05)
+            data_of(X), {"n_components": 2, "n_lags": L}, seed, Settings("blocks", 4, 50, 0.05)
         )
         block = seed % 4
         assert outcome.measures["block"] == block
@@ -83,9 +118,8 @@ def test_a_fit_that_failed_is_a_row_without_test_error(planted, monkeypatch):
         return self
 
     monkeypatch.setattr(CNMF, "fit", broken)
-    recording = Recording(X, np.zeros(len(X), dtype=np.intp))
     parameters = {"n_components": 2, "n_lags": L}
-    measures = run_trial(recording, parameters, 0, Settings("blocks", 4, 50, 0.05)).measures
+    measures = run_trial(data_of(X), parameters, 0, Settings("blocks", 4, 50, 0.05)).measures
     assert np.isnan(measures["test_error"])
     assert measures["n_tested"] == 0
     assert measures["loss"] < 1  # of the fit of all data, which did not fail
@@ -93,9 +127,8 @@ def test_a_fit_that_failed_is_a_row_without_test_error(planted, monkeypatch):
 
 def test_masked_entries_are_those_measured(planted):
     X, _ = planted
-    recording = Recording(X, np.zeros(len(X), dtype=np.intp))
     parameters = {"n_components": 2, "n_lags": L, "max_iter": 30, "tol": 0.0}
-    outcome = run_trial(recording, parameters, 2, Settings("entries", 4, 0, 0.05))
+    outcome = run_trial(data_of(X), parameters, 2, Settings("entries", 4, 0, 0.05))
     train, _ = list(BlockTimeSeriesSplit(4, gap=L).split(X))[2]
     mask = observed_entries((len(train), 16), 0.1, np.random.default_rng([2, 4]))
     ids = mark_junctions(train)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,8 @@ from cases import make_case
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold import CNMF
-from motifold.descent import Acceleration, Rules
-from motifold.fit import Loop
-from motifold.moves import centred
-from motifold.parallel import Workers
+from motifold.fit import Acceleration, Clock, Loop, Rules
+from motifold.fit.moves import centred
 from motifold.solvers import HALS
 
 K, L, N = 2, 16, 20
@@ -81,13 +80,14 @@ def test_centring_keeps_to_the_time():
     case = make_case([200], N=5, K=3, L=6)
     W = case.W.copy()
     W[:, 2:] = 0  # all motifs are early
-    with Workers(1) as workers:
+    with case.engine() as engine:
         for seconds, moves in [(0.0, True), (60.0, False)]:
-            rules = Rules(tol=0, max_time=60.0, center=True)
-            loop = Loop(case.problem(), HALS(), rules, workers)
-            state = loop.descent.iterate(loop.start(W, case.H, seconds))
-            state.squared_residual *= 1e6  # any move would be taken
-            assert (centred(loop.descent, state) is not None) == moves
+            clock = Clock(60.0, elapsed=seconds, now=lambda: 0.0)
+            loop = Loop(engine, HALS(), Rules(tol=0, center=True))
+            state = loop.descent.iterate(loop.start(W, case.H), clock)
+            worse = replace(state.now, squared_residual=1e6 * state.now.squared_residual)
+            state = replace(state, now=replace(worse, exact=True))  # any move would be taken
+            assert (centred(loop.descent, state, clock) is not None) == moves
 
 
 def test_a_move_that_raises_the_objective_is_not_made():
@@ -95,12 +95,12 @@ def test_a_move_that_raises_the_objective_is_not_made():
     case = make_case([200], N=5, K=1, L=6)
     W = case.W.copy()
     W[:, :2] *= 3  # the centre of mass is early
-    with Workers(1) as workers:
+    with case.engine() as engine:
         rules = Rules(tol=0, acceleration=Acceleration(), center=True)
-        loop = Loop(case.problem(), HALS(), rules, workers)
+        loop = Loop(engine, HALS(), rules)
         state = loop.start(W, case.H)
         for _ in range(64):
-            state = loop.descent.iterate(state)
-        before = state.working_objective
-        after = centred(loop.descent, state)
-    assert after is None or after.working_objective <= before
+            state = loop.descent.iterate(state, Clock())
+        before = state.now.objective
+        after = centred(loop.descent, state, Clock())
+    assert after is None or after.now.objective <= before

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import reference
 from cases import make_case
+from sklearn.exceptions import ConvergenceWarning
 
 from motifold import CNMF
 from motifold.datasets import make_sequences
-from motifold.descent import Acceleration, Rules
-from motifold.fit import Loop, search
-from motifold.parallel import Workers
+from motifold.fit import Acceleration, Loop, Rules, SearchState, StopReason, search
 from motifold.solvers import HALS, find_solver
-from motifold.state import SearchState
-from motifold.statistics import worst_window
 
 
 @pytest.mark.parametrize("boundary", ["zero", "valid"])
 def test_the_worst_window(boundary):
     case = make_case([30, 2, 40], N=4, K=2, L=5, boundary=boundary)
-    with Workers(2) as workers:
-        t, window = worst_window(case.problem(), case.W, case.H, workers)
+    with case.engine(n_jobs=2) as engine:
+        t, window = engine.worst_window(case.W, case.H)
     residual = case.X - reference.reconstruct(case.W, case.H, case.lengths)
     residual = np.maximum(residual, 0)
     starts = [*range(26), *range(32, 68)]
@@ -33,12 +33,12 @@ def test_the_worst_window(boundary):
 def test_no_window_where_nothing_is_left_or_all_segments_are_short():
     case = make_case([30], N=4, K=2, L=5)
     exact = reference.reconstruct(case.W, case.H, case.lengths)
-    problem = case.problem().from_arrays([exact], 2, 5)
     short = make_case([4, 3], N=4, K=2, L=5)
-    with Workers(1) as workers:
-        found = worst_window(problem, case.W, case.H, workers)
+    with replace(case, X=exact).engine() as engine:
+        found = engine.worst_window(case.W, case.H)
         assert found is None or np.abs(found[1]).max() < 1e-12
-        assert worst_window(short.problem(), short.W, short.H, workers) is None
+    with short.engine() as engine:
+        assert engine.worst_window(short.W, short.H) is None
 
 
 @pytest.mark.parametrize("solver", ["hals", "anls"])
@@ -67,28 +67,29 @@ def test_what_a_penalty_emptied_stays_empty():
 
 def test_a_start_that_will_not_win_is_given_up():
     case = make_case([200], N=8, K=3, L=5)
-    with Workers(1) as workers:
+    with case.engine() as engine:
         rules = Rules(tol=1e-6, max_iter=500, acceleration=Acceleration())
-        loop = Loop(case.problem(), HALS(), rules, workers)
+        loop = Loop(engine, HALS(), rules)
         free = loop.run(loop.start(case.W, case.H))
         for to_beat, outdone in [(0.5 * free.objective, True), (1.1 * free.objective, False)]:
-            loop = Loop(case.problem(), HALS(), rules, workers)
+            loop = Loop(engine, HALS(), rules)
             loop.to_beat = to_beat
             state = loop.run(loop.start(case.W, case.H))
-            assert (state.stop_reason == "outdone") is outdone
+            assert state.given_up is outdone
+            assert (state.stop_reason is None) is outdone
         assert free.iteration > 16
 
 
 @pytest.mark.parametrize("solver", ["hals", "anls", "mu"])
 def test_restarts_keep_the_best_and_end_sooner(solver):
     X = make_sequences(300, 20, 4, 8, random_state=1).X
-    problem = make_case([300], N=20, K=4, L=8).problem().from_arrays([X], 4, 8)
+    case = replace(make_case([300], N=20, K=4, L=8), X=X)
     seeds = list(range(6))
     rules = Rules(tol=1e-4, max_iter=300, acceleration=Acceleration())
-    with Workers(1) as workers:
+    with case.engine() as engine:
         alone, iterations = [], 0
         for seed in seeds:
-            loop = Loop(problem, find_solver(solver), rules, workers)
+            loop = Loop(engine, find_solver(solver), rules)
             state = search(loop, SearchState([seed]))
             alone.append(state.objective)
             iterations += state.iteration
@@ -99,8 +100,25 @@ def test_restarts_keep_the_best_and_end_sooner(solver):
             count += 1
             return False
 
-        loop = Loop(problem, find_solver(solver), rules, workers, counted)
+        loop = Loop(engine, find_solver(solver), rules, counted)
         together = search(loop, SearchState(seeds))
-    assert together.stop_reason != "outdone"
+    assert not together.given_up
     assert together.objective <= min(alone) * 1.02
     assert count < iterations
+
+
+@pytest.mark.parametrize("seed", [8, 130, 146, 203, 222])
+def test_what_is_ahead_is_never_given_up(seed):
+    """Problems that every start solves exactly: J moves by rounding, up as well as down."""
+    rng = np.random.default_rng([6, seed])
+    T, N = int(rng.integers(10, 60)), int(rng.integers(2, 8))
+    K, L = int(rng.integers(1, 3)), int(rng.integers(1, 4))
+    X = rng.random((T, N)).astype([np.float32, np.float64][rng.integers(2)])
+    tol = [0, 1e-9, 1e-3][rng.integers(3)]
+    mask = (rng.random(X.shape) > 0.2) if rng.random() < 0.3 else None
+    solver = ["hals", "anls", "mu"][rng.integers(3)]
+    model = CNMF(K, L, solver=solver, tol=tol, n_init=6, max_iter=70, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, mask=mask)
+    assert model.stop_reason_ in set(StopReason)

@@ -15,18 +15,16 @@ from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold import CNMF
-from motifold.descent import Acceleration, Rules
-from motifold.fit import Loop, search
-from motifold.parallel import Workers
+from motifold.engines.cpu import CPUEngine
+from motifold.fit import Acceleration, Clock, Loop, LoopState, Rules, SearchState, search
 from motifold.solvers import HALS, find_solver
-from motifold.state import LoopState, SearchState
 
 AUTO = Acceleration()
 
 
 def run(case: Case, solver="hals", dtype=np.float64, **rules) -> LoopState:
-    with Workers(1) as workers:
-        loop = Loop(case.problem(dtype), find_solver(solver), Rules(**rules), workers)
+    with case.engine(dtype) as engine:
+        loop = Loop(engine, find_solver(solver), Rules(**rules))
         return search(loop, SearchState([0]), case.W, case.H)
 
 
@@ -38,7 +36,7 @@ def test_kkt_residuals_go_to_zero(solver, acceleration, boundary, penalties):
     case = make_case([60, 40], N=6, K=2, L=4, boundary=boundary, penalties=penalties, zeros=0.5)
     state = run(case, solver, acceleration=acceleration, tol=1e-7, max_iter=20_000)
     assert state.stop_reason == "converged"
-    W, H = state.W, state.H
+    W, H = state.now.W, state.now.H
     residuals = reference.kkt_residual(case.X, W, H, *case.arguments, **penalties)
     assert max(residuals) <= 1.01e-7
 
@@ -52,11 +50,11 @@ def test_accelerated_fits_never_rise(solver, dtype, case: Case):
     objective = state.history.objective
     slack = 1e-6 * objective[:-1] + 50 * np.finfo(dtype).eps * (1 + np.sum(case.X**2))
     assert np.all(np.diff(objective) <= slack)
-    for factor in (state.W, state.H):
+    for factor in (state.now.W, state.now.H):
         assert np.isfinite(factor).all()
         assert factor.min() >= 0
     expected = reference.objective(
-        case.X, state.W.astype(float), state.H.astype(float), case.lengths, **case.penalties
+        case.X, state.now.W.astype(float), state.now.H.astype(float), case.lengths, **case.penalties
     )
     np.testing.assert_allclose(state.objective, expected, rtol=1e-3, atol=slack.max())
 
@@ -71,10 +69,10 @@ def test_fits_never_rise_whatever_is_asked(solver, acceleration, case: Case, cen
     objective = state.history.objective
     slack = 1e-6 * objective[:-1] + 1e-13 * (1 + np.sum(case.X**2))
     assert np.all(np.diff(objective) <= slack)
-    expected = case.objective(state.W, state.H)
+    expected = case.objective(state.now.W, state.now.H)
     np.testing.assert_allclose(state.objective, expected, rtol=1e-6, atol=slack.max())
     if case.fixed is not None:
-        np.testing.assert_array_equal(state.W[:, :, case.fixed], case.W[:, :, case.fixed])
+        np.testing.assert_array_equal(state.now.W[:, :, case.fixed], case.W[:, :, case.fixed])
 
 
 @pytest.mark.parametrize("solver", ["hals", "anls", "mu"])
@@ -112,9 +110,8 @@ def test_a_saved_state_goes_on_as_if_nothing_had_happened(acceleration, missing,
         case = replace(case, observed=observed)
     rules = {"acceleration": acceleration, "tol": 1e-5, "center": center}
     whole = run(case, max_iter=40, **rules)
-    problem = case.problem()
-    with Workers(1) as workers:
-        first = Loop(problem, HALS(), Rules(max_iter=40, **rules), workers)
+    with case.engine() as engine:
+        first = Loop(engine, HALS(), Rules(max_iter=40, **rules))
         record = SearchState([0])
         saved = io.BytesIO()
 
@@ -130,28 +127,28 @@ def test_a_saved_state_goes_on_as_if_nothing_had_happened(acceleration, missing,
         restored = SearchState.from_arrays(dict(np.load(saved, allow_pickle=False)))
         assert restored.current is not None
         assert restored.current.iteration == 11
-        second = Loop(problem, HALS(), Rules(max_iter=40, **rules), workers)
+        second = Loop(engine, HALS(), Rules(max_iter=40, **rules))
         resumed = search(second, restored, case.W, case.H)
-    np.testing.assert_array_equal(resumed.W, whole.W)
-    np.testing.assert_array_equal(resumed.H, whole.H)
+    np.testing.assert_array_equal(resumed.now.W, whole.now.W)
+    np.testing.assert_array_equal(resumed.now.H, whole.now.H)
     np.testing.assert_array_equal(resumed.history.loss, whole.history.loss)
     assert resumed.stop_reason == whole.stop_reason
 
 
 def test_a_saved_search_keeps_the_best_start_and_the_seeds():
     case = make_case([50], N=4, K=2, L=3)
-    with Workers(1) as workers:
-        loop = Loop(case.problem(), HALS(), Rules(max_iter=5, tol=0), workers)
+    with case.engine() as engine:
+        loop = Loop(engine, HALS(), Rules(max_iter=5, tol=0))
         record = SearchState([1, 2, 3])
         whole = search(loop, record)
         halfway = SearchState([1, 2, 3])
-        one = Loop(case.problem(), HALS(), Rules(max_iter=5, tol=0), workers)
+        one = Loop(engine, HALS(), Rules(max_iter=5, tol=0))
         only_first = SearchState([1])
         search(one, only_first)
         halfway.index, halfway.best, halfway.current = 1, only_first.best, None
         restored = SearchState.from_arrays(halfway.to_arrays())
         resumed = search(loop, restored)
-    np.testing.assert_array_equal(resumed.W, whole.W)
+    np.testing.assert_array_equal(resumed.now.W, whole.now.W)
 
 
 def interrupted_after(n):
@@ -258,15 +255,52 @@ def test_the_callback_sees_the_state():
     np.testing.assert_allclose([entry[1] for entry in seen[:-1]], model.history_.loss[1:-1])
 
 
+class Ticks:
+    """A time that passes by one second for every look at it."""
+
+    def __init__(self):
+        self.looks = 0
+
+    def __call__(self) -> float:
+        self.looks += 1
+        return float(self.looks)
+
+
 def test_max_time_is_shared_by_all_starts():
-    X = make_case([3000], N=30, K=2, L=10).X
-    fit(X, max_iter=1)  # compiles
-    model = CNMF(3, 10, random_state=0, n_init=3, max_time=0.6, tol=0, max_iter=10**6)
-    starts = []
-    model.callback = lambda state: starts.append(state.iteration == 1)
-    model.fit(X)
-    assert sum(starts) == 3
-    assert model.stop_reason_ == "max_time"
+    case = make_case([60], N=4, K=2, L=3)
+    ended = []
+
+    def callback(state):
+        ended.append((record.index, state.seconds))
+        return False
+
+    with case.engine() as engine:
+        rules = Rules(max_iter=10**6, tol=0)
+        loop, record = Loop(engine, HALS(), rules, callback), SearchState([0, 1, 2])
+        best = search(loop, record, clock=Clock(600.0, now=Ticks()))
+    assert best.stop_reason == "max_time"
+    ends = [max(seconds for index, seconds in ended if index == i) for i in range(3)]
+    assert 195 <= ends[0] <= 230
+    assert 390 <= ends[1] <= 440
+    assert 590 <= ends[2] <= 640
+
+
+def test_the_clock_runs_from_the_moment_the_fit_is_entered():
+    """The start counts: one that takes all the time leaves none for iterations."""
+    case = make_case([60], N=4, K=2, L=3)
+    ticks = Ticks()
+
+    class Slow(CPUEngine):
+        def draw(self, *args):
+            ticks.looks += 100
+            return super().draw(*args)
+
+    with case.engine() as engine:
+        loop = Loop(Slow(engine.problem, engine.workers), HALS(), Rules(tol=0, acceleration=None))
+        state = search(loop, SearchState([0]), clock=Clock(50.0, now=ticks))
+    assert state.stop_reason == "max_time"
+    assert state.iteration == 1
+    assert state.history.seconds[0] > 100
 
 
 def test_history_ends_with_the_reported_loss():

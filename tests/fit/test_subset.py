@@ -8,29 +8,34 @@ import numpy as np
 import pytest
 
 from motifold import CNMF
+from motifold.data import Data, Segments
 from motifold.datasets import make_sequences
-from motifold.descent import Acceleration, Descent, Rules
-from motifold.fit import Loop
-from motifold.initialize import initial_factors
-from motifold.moves import started_on_less
-from motifold.parallel import Workers
-from motifold.problem import Penalties, Problem
+from motifold.engines.cpu import CPUEngine
+from motifold.engines.cpu.problem import Problem
+from motifold.engines.cpu.stretches import stretches
+from motifold.engines.cpu.threads import Workers
+from motifold.fit import Acceleration, Clock, Descent, Loop, Rules
+from motifold.fit.moves import started_on_less
+from motifold.model.penalties import penalties_of
 from motifold.solvers import HALS, MU
-from motifold.subset import subset
 
 
 def problem_of(lengths: list[int], K: int = 2, L: int = 5, N: int = 8, **options) -> Problem:
     X = make_sequences(sum(lengths), N, K, L, random_state=0).X
-    return Problem.from_arrays(np.split(X, np.cumsum(lengths)[:-1]), K, L, **options)
+    return Problem.of(Data.of(Segments(lengths).split(X)), K, L, **options)
+
+
+def rows_of(found) -> np.ndarray:
+    return np.concatenate([np.arange(a, b) for a, b in found])
 
 
 def test_a_part_is_made_of_stretches_of_the_recording():
-    penalties = Penalties.from_scalars(2, l1_W=1.0, l1_H=2.0)
+    penalties = penalties_of(2, l1_W=1.0, l1_H=2.0)
     problem = problem_of([20_000], penalties=penalties)
-    part, rows = subset(problem)
-    whole = problem.segments[0].X
-    np.testing.assert_array_equal(np.concatenate([s.X for s in part.segments]), whole[rows])
-    assert all(np.shares_memory(segment.X, whole) for segment in part.segments)
+    part, found = stretches(problem)
+    rows, whole = rows_of(found), problem.segments[0].array
+    np.testing.assert_array_equal(np.concatenate([s.array for s in part.segments]), whole[rows])
+    assert all(np.shares_memory(segment.array, whole) for segment in part.segments)
     assert len(part.segments) == 4
     assert part.T == len(rows) == len(set(rows)) <= 20_000 // 10
     assert part.scale == problem.scale
@@ -39,23 +44,25 @@ def test_a_part_is_made_of_stretches_of_the_recording():
 
 
 def test_short_segments_are_taken_whole_and_a_short_recording_not_at_all():
-    part, rows = subset(problem_of([100] * 200))
-    assert {segment.X.shape[0] for segment in part.segments} == {100}
+    part, found = stretches(problem_of([100] * 200))
+    rows = rows_of(found)
+    assert {len(segment) for segment in part.segments} == {100}
     assert np.all(np.diff(rows.reshape(-1, 100), axis=1) == 1)
     assert np.all(rows.reshape(-1, 100)[:, 0] % 100 == 0)
-    assert subset(problem_of([3000])) is None
-    assert subset(problem_of([20_000], K=40, L=40)) is None, "too few bins for so many entries"
+    assert stretches(problem_of([3000])) is None
+    assert stretches(problem_of([20_000], K=40, L=40)) is None, "too few bins for so many entries"
 
 
 @pytest.mark.parametrize("boundary", ["zero", "valid"])
 def test_it_lowers_the_objective_and_counts_as_an_iteration(boundary):
     problem = problem_of([12_000, 4000], boundary=boundary)
     with Workers(1) as workers:
-        W, H = initial_factors(problem, np.random.default_rng(0), workers)
+        engine = CPUEngine(problem, workers)
+        W, H = engine.draw(0, None, None)
         losses = {}
         for iterations in (0, 30):
             rules = Rules(max_iter=1, tol=0, acceleration=Acceleration(first_iterations=iterations))
-            loop = Loop(problem, HALS(), rules, workers)
+            loop = Loop(engine, HALS(), rules)
             losses[iterations] = loop.run(loop.start(W, H)).history.loss
     assert len(losses[30]) == 2
     assert losses[30][0] == losses[0][0]
@@ -65,19 +72,20 @@ def test_it_lowers_the_objective_and_counts_as_an_iteration(boundary):
 def test_a_good_start_and_mu_are_left_alone():
     problem = problem_of([16_000])
     with Workers(1) as workers:
-        W, H = initial_factors(problem, np.random.default_rng(0), workers)
+        engine = CPUEngine(problem, workers)
+        W, H = engine.draw(0, None, None)
         rules = Rules(max_iter=20, tol=0, acceleration=Acceleration())
-        state = Loop(problem, HALS(), rules, workers)
-        good = state.run(state.start(W, H))
-        again = Descent(problem, HALS(), rules, workers)
-        assert started_on_less(again, again.start(good.W, good.H)) is None
-        multiplicative = Descent(problem, MU(), rules, workers)
-        assert started_on_less(multiplicative, multiplicative.start(W, H)) is None
+        loop = Loop(engine, HALS(), rules)
+        good = loop.run(loop.start(W, H)).now
+        again = Descent(engine, HALS(), rules)
+        assert started_on_less(again, again.start(good.W, good.H), Clock()) is None
+        multiplicative = Descent(engine, MU(), rules)
+        assert started_on_less(multiplicative, multiplicative.start(W, H), Clock()) is None
 
 
 def test_the_certificate_is_for_all_of_the_data():
     X = make_sequences(6000, 10, 2, 5, noise=0.02, random_state=0).X
-    assert subset(Problem.from_arrays([X], 2, 5)) is not None
+    assert stretches(Problem.of(Data.of([X]), 2, 5)) is not None
     model = CNMF(2, 5, random_state=0).fit(X)
     assert model.converged_
     with warnings.catch_warnings():

@@ -16,8 +16,8 @@ from motifold import CNMF
 model = CNMF(2, 3, random_state=0, max_iter=3, tol=0).fit(np.ones((20, 2)))
 """
 STATISTICS = """
-from motifold.kernels import hals
-counts = hals.sweep_in_time.stats
+from motifold.kernels import tiles
+counts = tiles.sweep_tiles.stats
 print(sum(counts.cache_hits.values()), sum(counts.cache_misses.values()))
 """
 # As in a read-only install of a user without a home: numba may write nowhere of its own choice.

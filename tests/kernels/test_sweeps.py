@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from motifold.kernels.hals import sweep_columns
-from motifold.kernels.windows import lag_products
+from motifold.kernels.passes import lag_products
 
 
 @pytest.mark.parametrize(("N", "M"), [(1, 1), (16, 3), (37, 12), (50, 80)])
@@ -47,5 +47,6 @@ def test_lag_products(S):
     for s in range(S):
         for d in range(L):
             expected[:, d * K : (d + 1) * K] += np.outer(rows[s], rows[s + d])
-    lag_products(rows, out)
+    windows = np.array([rows[s : s + L].ravel() for s in range(S)]).reshape(S, L * K)
+    lag_products(windows, K, out)
     np.testing.assert_allclose(out, expected)

@@ -26,5 +26,5 @@ def long_model() -> CNMF:
     model = CNMF(2, 4, random_state=0, tol=0, max_iter=3).fit(rng.random((50, 3)))
     model.activations_ = np.zeros((10**6, 2))
     model.activations_[123_456, 0] = 1.0
-    model._lengths = [10**6]
+    model.lengths_ = [10**6]
     return model

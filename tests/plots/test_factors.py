@@ -6,6 +6,7 @@ import importlib
 import itertools
 import sys
 from collections.abc import Callable
+from copy import deepcopy
 
 import matplotlib
 import numpy as np
@@ -105,6 +106,15 @@ def test_features_are_sorted_by_motif_then_lag(model: CNMF, X: np.ndarray) -> No
     lag = motifs[motif, np.arange(N)].argmax(axis=1)
     assert np.all(np.diff(motif * L + lag) >= 0)
     np.testing.assert_array_equal(np.sort(image_of(axes["data"]), axis=0), np.sort(X.T, axis=0))
+
+
+def test_an_activation_at_the_end_does_not_sort_the_features(model: CNMF, X: np.ndarray) -> None:
+    """It may be huge for what little is left of its motif."""
+    model = deepcopy(model)
+    model.components_[0, 0] = 0
+    before = image_of(axes_of(plot_factors(model, X))["data"])
+    model.activations_[-1, 0] = 1e6
+    np.testing.assert_array_equal(image_of(axes_of(plot_factors(model, X))["data"]), before)
 
 
 def test_few_features_are_named_in_their_new_order() -> None:

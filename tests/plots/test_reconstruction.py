@@ -69,11 +69,24 @@ def test_blocks_leave_no_seams() -> None:
     rng = np.random.default_rng(0)
     model = CNMF(2, 30, random_state=0, tol=0, max_iter=2).fit(rng.random((100, 3)))
     H = rng.random((50_000, 2))  # more than one block
-    model.activations_, model._lengths = H, [20_000, 30_000]
+    model.activations_, model.lengths_ = H, [20_000, 30_000]
     X_hat = model.inverse_transform(H, lengths=[20_000, 30_000])
     drawn = images(plot_reconstruction(X_hat, model, residual=True))
     np.testing.assert_allclose(drawn["reconstruction"], X_hat.reshape(2000, 25, 3).max(axis=1))
     np.testing.assert_allclose(drawn["residual"], 0, atol=1e-12)
+
+
+def test_the_reconstruction_is_made_once(model: CNMF, X: np.ndarray, monkeypatch) -> None:
+    made = []
+    original = CNMF.inverse_transform
+
+    def counting(self, activations, **options):
+        made.append(len(activations))
+        return original(self, activations, **options)
+
+    monkeypatch.setattr(CNMF, "inverse_transform", counting)
+    plot_reconstruction(X, model, residual=True)
+    assert sum(made) == len(X)
 
 
 def test_another_recording_is_refused_with_advice(model: CNMF, X: np.ndarray) -> None:

@@ -7,6 +7,7 @@ import io
 import re
 import wave
 from copy import deepcopy
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -16,9 +17,9 @@ from scipy.ndimage import gaussian_filter1d
 from motifold import CNMF
 from motifold.datasets import make_sequences
 from motifold.findings import sort_features
+from motifold.findings.facts import Facts
 from motifold.io import Recording, read
-from motifold.report import pictures, write_report, write_sound
-from motifold.report.facts import Facts
+from motifold.report import pictures, sentences, write_report, write_sound
 from motifold.report.markup import join, tag
 
 HOSTILE = (
@@ -97,9 +98,9 @@ def test_numbers_are_the_models(model):
     expected = [np.sum(2 * X * part - part**2) / np.sum(X**2) for part in parts]
     np.testing.assert_allclose(facts.shares, expected)
     assert facts.counts.sum() == len(facts.events)
-    start, stop = facts.busiest(100)
+    start, stop = facts.fit.busiest(100)
     assert stop - start == 100
-    assert facts.busiest(10**6) == (0, 500)
+    assert facts.fit.busiest(10**6) == (0, 500)
 
 
 def test_motifs_count_from_0(report, model):
@@ -110,7 +111,7 @@ def test_motifs_count_from_0(report, model):
     assert re.findall(r'class="swatch"[^>]*></span> (\d)<', text) == ["0", "1"]
     emptied = deepcopy(model)
     emptied.scales_[0] = 0
-    told = Facts.gather(emptied, recording_of(X)).warnings()
+    told = sentences.warnings_of(Facts.gather(emptied, recording_of(X)))
     assert any(sentence.startswith("Motif 0 is empty") for sentence in told)
 
 
@@ -127,24 +128,24 @@ def test_missing_entries(model):
     parts = [np.where(there, part, 0) for part in model.reconstruct_components(H, lengths=[500])]
     expected = [np.sum(2 * X * p - p**2) / np.sum(X[there] ** 2) for p in parts]
     np.testing.assert_allclose(facts.shares, expected)
-    assert "are missing" in " ".join(facts.warnings())
+    assert "are missing" in " ".join(sentences.warnings_of(facts))
 
 
 def test_features_are_sorted_unless_they_have_an_order(model):
     facts = Facts.gather(model, recording_of(X))
     expected = sort_features(model).order
     np.testing.assert_array_equal(facts.order, expected)
-    shown = pictures._shown(facts)
-    np.testing.assert_array_equal(shown.components_, model.components_[:, :, expected])
-    assert list(shown.feature_names_in_) == [HOSTILE[i] for i in expected]
-    assert "sorted" in pictures._order(facts)
+    axes = pictures.features_of(facts)
+    np.testing.assert_array_equal(axes.order, expected)
+    assert list(axes.names) == [HOSTILE[i] for i in expected]
+    assert "sorted" in sentences.order_of_features(facts)
     assert Facts.gather(model, recording_of(X), sort=False).order is None
 
     smooth = gaussian_filter1d(np.random.default_rng(0).random((400, 60)), 3, axis=1)
     ordered = CNMF(2, 5, random_state=0, tol=0.1).fit(smooth)
     facts = Facts.gather(ordered, Recording(smooth, "smooth"))
     assert facts.order is None
-    assert "neighbours" in pictures._order(facts)
+    assert "neighbours" in sentences.order_of_features(facts)
     scrambled = smooth[:, np.random.default_rng(1).permutation(60)]
     assert Facts.gather(ordered, Recording(scrambled, "scrambled")).order is not None
     assert Facts.gather(ordered, Recording(smooth, "smooth"), sort=True).order is not None
@@ -153,9 +154,9 @@ def test_features_are_sorted_unless_they_have_an_order(model):
 def test_warnings_in_plain_words(model):
     other = Facts.gather(model, recording_of(X[:300] + 0.1, lengths=(200, 100)))
     assert not other.is_training
-    assert "not the recording" in " ".join(other.warnings())
-    assert other.busiest(150)[1] <= 200
-    same = " ".join(Facts.gather(model, recording_of(X)).warnings())
+    assert "not the recording" in " ".join(sentences.warnings_of(other))
+    assert other.fit.busiest(150)[1] <= 200
+    same = " ".join(sentences.warnings_of(Facts.gather(model, recording_of(X))))
     assert "p-values" in same
     assert "converged" not in same
 
@@ -198,14 +199,26 @@ def test_the_sound_of_a_motif(tmp_path, chirps):
     assert sorted(found.name for found in tmp_path.iterdir()) == ["chirps.wav", "motif.wav"]
 
 
+def test_the_sound_of_a_recording_in_segments(tmp_path, chirps):
+    """No motif reaches across: activations are found, and turned into sound, segment by segment."""
+    model, recording = chirps
+    halves = replace(recording, lengths=(260, recording.shape[0] - 260))  # within the second chirp
+    H = model.transform(halves.X, lengths=halves.lengths)
+    for name, options in {"a": {}, "b": {"activations": H}}.items():
+        write_sound(tmp_path / name, model, halves, **options)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    write_sound(tmp_path / "c", model, recording)
+    assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
+
+
 def test_what_cannot_be_heard(tmp_path, chirps):
     model, recording = chirps
     path = tmp_path / "motif.wav"
     for options, told in [
         ({"motif": 1}, "from 0 to 0"),
         ({"motif": -1}, "from 0 to 0"),
-        ({"time_range": (3, 2)}, "within 0 and 4.976"),
-        ({"time_range": (9, 12)}, "within 0 and 4.976"),
+        ({"time_range": (3, 2)}, "0 to 4.976 seconds"),
+        ({"time_range": (9, 12)}, "0 to 4.976 seconds"),
         ({"activations": model.activations_[1:]}, "activations must have shape"),
     ]:
         with pytest.raises(ValueError, match=told):

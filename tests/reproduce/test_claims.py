@@ -14,13 +14,13 @@ from motifold.reproduce.claims import (
     judge_similar,
 )
 from motifold.reproduce.measures import (
-    Fits,
     Ratio,
+    Runs,
     harmonicity,
-    likeness,
     median_ratio,
     near_loss,
     progress_when_near,
+    similarities,
     time_to,
     times_slower,
 )
@@ -60,8 +60,8 @@ def test_progress_of_the_slow_one():
 
 
 def test_settled():
-    assert Fits([make_run(time_constant=1.0)]).settled("HALS")
-    assert not Fits([make_run(time_constant=5.0)]).settled("HALS")
+    assert Runs([make_run(time_constant=1.0)]).settled("HALS")
+    assert not Runs([make_run(time_constant=5.0)]).settled("HALS")
 
 
 @pytest.mark.parametrize(
@@ -150,11 +150,11 @@ def test_components_that_differ():
     assert "ANLS 0.00 (0.00)" in claim.measured
 
 
-def test_likeness_has_a_scale():
+def test_similarities_have_a_scale():
     components = np.zeros((2, 3, 4))
     components[0, 0, 0] = components[1, 2, 0] = 1  # the same motif, but for a shift
     runs = [make_run(components=components)]
-    found = likeness(runs, runs)
+    found = similarities(runs, runs)
     assert found.median == pytest.approx(1)
     assert found.neighbour == pytest.approx(1)
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 import csv
 import json
 import os
-import time
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import DATA
+from PIL import Image
 
 from motifold.cli import main
 from motifold.datasets import make_sequences
+from motifold.io import Recording
 from motifold.reproduce import experiments, runs
-from motifold.reproduce.experiments import DataSet, Experiment, Recording
+from motifold.reproduce.experiments import DataSet, Experiment
 
 
 def tiny(T: int, K: int = 2, L: int = 4, N: int = 8, **axes):
     def load(_):
-        return Recording(make_sequences(T, N, K, L, random_state=0).X, **axes)
+        return Recording(make_sequences(T, N, K, L, random_state=0).X, "made up", **axes)
 
     return load
 
@@ -243,14 +244,13 @@ def needs_data():
 @pytest.mark.slow
 @needs_data()
 def test_all_on_the_papers_data(tmp_path):
-    began = time.perf_counter()
     answer = run(
         "all", "--seeds", "1", "--time-limit", "6", "--out", str(tmp_path), "--data", str(DATA)
     )
     assert answer.exit_code == 0, answer.output
     for name in ("figure2", "figure3", "figure4", "figure5"):
-        assert (tmp_path / f"{name}.png").stat().st_size > 20_000
+        with Image.open(tmp_path / f"{name}.png") as image:
+            assert len(image.convert("RGB").getcolors(2**24)) > 100  # no empty page
     plans = {name: json.loads((tmp_path / "runs" / name / "plan.json").read_text())
              for name in os.listdir(tmp_path / "runs")}  # fmt: skip
     assert set(plans) == {"synthetic", "songbird", "speech"}
-    assert time.perf_counter() - began < 300

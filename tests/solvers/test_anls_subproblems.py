@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from motifold.engines.cpu.threads import Workers
 from motifold.kernels.pivoting import pivot_column, scratch
-from motifold.parallel import Workers
 from motifold.solvers.anls import nonnegative_rows
 
 

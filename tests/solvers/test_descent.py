@@ -9,11 +9,11 @@ from cases import Case, cases
 from hypothesis import given, settings
 
 from motifold import ANLS, HALS, MU
-from motifold.parallel import Workers
+from motifold.engines.cpu.statistics import h_statistics, w_statistics
+from motifold.engines.cpu.threads import Workers
 from motifold.solvers.base import Inner
-from motifold.statistics import h_statistics, w_statistics
 
-SOLVERS = [MU(), HALS(), HALS("blocks"), ANLS(), ANLS("exact")]
+SOLVERS = [MU(), HALS(), HALS("blocks"), HALS("tiles"), ANLS(), ANLS("exact")]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

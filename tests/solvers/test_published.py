@@ -9,9 +9,9 @@ from cases import Case, cases, make_case
 from hypothesis import given
 
 from motifold import ANLS, HALS, MU
-from motifold.parallel import Workers
+from motifold.engines.cpu.statistics import h_statistics, w_statistics
+from motifold.engines.cpu.threads import Workers
 from motifold.solvers.base import Inner
-from motifold.statistics import h_statistics, w_statistics
 
 
 def iterate(solver, case: Case, n: int = 3):

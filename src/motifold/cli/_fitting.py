@@ -11,16 +11,9 @@ from typing import Any
 
 import click
 
+from motifold.cli._shared import FileCommand
+
 _MODEL = "The model"
-_PENALTIES = {
-    "x_ortho": "Against motifs that explain the same events (seqNMF's).",
-    "ortho_H": "Against motifs that are active at the same time.",
-    "ortho_W": "Against motifs that share features.",
-    "l1_H": "On the activations' sum: fewer events.",
-    "l1_W": "On the motifs' sum: fewer entries.",
-    "l2_H": "On the activations' squares.",
-    "l2_W": "On the motifs' squares.",
-}
 
 
 class SectionedOption(click.Option):
@@ -51,22 +44,43 @@ class _Weights(click.ParamType):
         return weights
 
 
-def model_options(*, lists: bool = False) -> Callable[..., Any]:
-    """Add the parameters of ``CNMF``; with ``lists``, several weights for each penalty."""
-    options = [*_parameters(), *(_penalty(name, lists) for name in _PENALTIES)]
+class FittingCommand(FileCommand):
+    """A command with the parameters of ``CNMF``.
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(options):
-            command = option(command)
-        return command
+    There is an option for every penalty there is, made when the command is asked for: only then is
+    it known what penalties there are. ``lists``: several weights for each.
+    """
 
-    return add
+    lists = False
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """The options, those of the penalties among them."""
+        from motifold.model.penalties import PENALTIES
+
+        penalties = [_option(penalty.name, penalty.help, self.lists) for penalty in PENALTIES]
+        return [*super().get_params(ctx), *penalties]
+
+
+class SweepingCommand(FittingCommand):
+    """The same, to go through several weights."""
+
+    lists = True
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the parameters of ``CNMF`` that are no penalties."""
+    for option in reversed(_parameters()):
+        command = option(command)
+    return command
 
 
 def given_parameters(options: dict[str, Any]) -> dict[str, Any]:
     """What the user said of the model, taken out of the options."""
-    names = ("solver", "boundary", "center", "max_iter", "tol", "n_init", *_PENALTIES)
-    given = {name: options.pop(name) for name in names}
+    from motifold.model.penalties import PENALTIES
+
+    names = ("solver", "boundary", "center", "max_iter", "tol", "n_init")
+    penalties = (penalty.name for penalty in PENALTIES)
+    given = {name: options.pop(name) for name in (*names, *penalties)}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -116,17 +130,14 @@ def _parameters() -> list[Callable[..., Any]]:
     ]
 
 
-def _penalty(name: str, lists: bool) -> Callable[..., Any]:
+def _option(name: str, help: str, lists: bool) -> click.Option:
     """An option such as ``--l1-h``, which may be written ``--l1-H`` as well."""
     spelling = f"--{name.replace('_', '-')}"
-    return click.option(
-        *dict.fromkeys((spelling.lower(), spelling)),
-        name,
+    several = "; several are tried, as 0,0.01,0.1" if lists else ""
+    return SectionedOption(
+        [*dict.fromkeys((spelling.lower(), spelling)), name],
         type=_Weights() if lists else click.FloatRange(0),
         metavar="LIST" if lists else "X",
-        help=_PENALTIES[name],
-        cls=SectionedOption,
-        section="Penalties (weights; several are tried, as 0,0.01,0.1)"
-        if lists
-        else "Penalties (weights)",
+        help=help,
+        section=f"Penalties (weights{several})",
     )

@@ -137,7 +137,7 @@ def recording_of(path: Path, options: dict[str, Any], model: CNMF | None = None)
     if isinstance(given.get("rate"), str):
         with contextlib.suppress(ValueError):
             given["rate"] = float(given["rate"])
-    origin = getattr(model, "_recording", None)
+    origin = None if model is None else model.origin_
     if origin is not None and origin["options"].get("kind", Path(origin["source"]).suffix) == (
         given.get("kind", path.suffix)
     ):
@@ -223,27 +223,15 @@ def friendly() -> Iterator[None]:
 
 def _told(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}."
+        return f"{error.filename2 or error.filename}: {error.strerror}."
     return str(error)
 
 
 def print_json(record: dict[str, Any]) -> None:
     """One JSON object; NaN and infinity, which JSON lacks, are null."""
-    click.echo(json.dumps(_plain(record), indent=2, allow_nan=False))
+    from motifold.files import plain_tree
 
-
-def _plain(value: Any) -> Any:
-    import numpy as np
-
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+    click.echo(json.dumps(plain_tree(record), indent=2, allow_nan=False))
 
 
 def on_a_terminal() -> bool:
@@ -261,9 +249,17 @@ def _cell(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
+def check_outputs(*paths: Path | None) -> None:
+    """Better no work than no place for its result."""
+    from motifold.files import check_writable
+
+    for path in paths:
+        if path is not None:
+            check_writable(path)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
-    from motifold.files import written_whole
+    from motifold.files import write_whole
 
-    with written_whole(path) as part:
-        part.write_text(text, encoding="utf-8")
+    write_whole(path, text)

@@ -33,7 +33,7 @@ def command(output: Path, seed: int, quick: bool) -> None:
     Example:
       motifold demo --quick
     """
-    from motifold import demo
+    from motifold.reproduce.demo import main
 
     arguments = ["--output", str(output), "--seed", str(seed), *(["--quick"] if quick else [])]
-    raise SystemExit(demo.main(arguments))
+    raise SystemExit(main(arguments))

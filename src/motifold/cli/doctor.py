@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from pathlib import Path
 from typing import Any
 
@@ -63,30 +62,22 @@ def _examined() -> dict[str, Any]:
 
 
 def _versions(problems: list[str]) -> dict[str, str]:
-    from motifold import __version__
+    from motifold.files import versions
 
-    found = {"motifold": __version__, "python": platform.python_version()}
-    for name in _CORE:
-        found[name] = _version(name) or "missing"
-        if found[name] == "missing":
-            problems.append(f"{name} is missing: pip install motifold")
-    return {**found, "system": platform.platform()}
+    found = versions(_CORE)
+    problems += [
+        f"{name} is missing: pip install motifold" for name in found if found[name] is None
+    ]
+    return {name: version or "missing" for name, version in found.items()}
 
 
 def _optional() -> dict[str, str]:
+    from motifold.files import version_of
+
     return {
-        name: _version(name) or f'not installed: pip install "motifold[{extra}]"'
+        name: version_of(name) or f'not installed: pip install "motifold[{extra}]"'
         for name, extra in _OPTIONAL.items()
     }
-
-
-def _version(name: str) -> str | None:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def _threads() -> dict[str, Any]:

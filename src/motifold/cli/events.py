@@ -10,6 +10,7 @@ import click
 from motifold.cli._shared import (
     FILE,
     FileCommand,
+    check_outputs,
     csv_text,
     friendly,
     load_model,
@@ -60,7 +61,8 @@ def command(
     with friendly():
         from motifold.findings import find_events
 
-        origin = fitted._recording or {}
+        check_outputs(output)
+        origin = fitted.origin_ or {}
         activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
         if data is not None:
             recording = recording_of(data, options, fitted).checked()
@@ -69,9 +71,9 @@ def command(
             )
             lengths, rate = recording.lengths, recording.rate
             if recording.mask is not None:
-                from motifold.findings.hidden import mostly_observed
+                from motifold.findings.decomposition import Decomposition
 
-                activations = activations * mostly_observed(fitted, recording.mask, lengths)
+                activations = Decomposition.of(fitted, recording.X, activations, lengths).known
         events = find_events(
             fitted,
             activations,

@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from motifold.cli._fitting import given_parameters, model_options
+from motifold.cli._fitting import FittingCommand, given_parameters, model_options
 from motifold.cli._shared import (
     EXIT_DATA,
     EXIT_INTERRUPTED,
     FILE,
     Failure,
-    FileCommand,
+    check_outputs,
     friendly,
     in_words_of_options,
     on_a_terminal,
@@ -30,14 +29,14 @@ from motifold.cli._shared import (
 )
 
 if TYPE_CHECKING:
-    from motifold.checkpoint import Checkpoint
     from motifold.estimator import CNMF
     from motifold.io import Recording
+    from motifold.storage.checkpoint import Checkpoint
 
 _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no terminal
 
 
-@click.command("fit", cls=FileCommand)
+@click.command("fit", cls=FittingCommand)
 @click.argument("file", type=FILE)
 @click.option(
     "-k",
@@ -76,7 +75,7 @@ _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no
     metavar="S",
     help="Seconds between two checkpoints.",
 )
-@model_options()
+@model_options
 @reading_options
 def command(
     file: Path,
@@ -105,12 +104,14 @@ def command(
       motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
     """
     with friendly():
-        _check_folders(output, report)
+        check_outputs(output, report)
+        saved = output.with_name(output.name + ".checkpoint")
+        check_outputs(saved)
         recording = recording_of(file, options).checked()
         model = _model(recording, n_lags, options)
-        checkpoint = _checkpoint(model, recording, output, checkpoint_every, resume, restart)
-        with _interruptible(checkpoint), checkpoint.attached(model):
-            model.fit(recording.X, lengths=recording.lengths, mask=recording.mask)
+        checkpoint = _checkpoint(model, recording, saved, checkpoint_every, resume, restart)
+        with _interruptible(checkpoint):
+            checkpoint.fit(model, recording.X, lengths=recording.lengths, mask=recording.mask)
         model.set_params(callback=None, verbose=0)
         _keep_origin(model, recording)
         model.save(output)
@@ -121,13 +122,6 @@ def command(
             click.echo("The fit is done; writing the report.", err=True)
             write_report(report, model, recording, sort=sort)
     _tell(model, recording, output, report, as_json)
-
-
-def _check_folders(*paths: Path | None) -> None:
-    """Better no fit than no place for it."""
-    for path in paths:
-        if path is not None and not path.absolute().parent.is_dir():
-            raise Failure(f"{path}: there is no folder {path.parent}; make it first.", EXIT_DATA)
 
 
 def _model(recording: Recording, n_lags: str, options: dict[str, Any]) -> CNMF:
@@ -151,13 +145,12 @@ class _Log:
     """A line on stderr now and then, ever more seldom, where there is no terminal for a bar."""
 
     def __init__(self) -> None:
-        self._last = time.monotonic()
-        self._pause = _LOG_FIRST
+        from motifold.fit.clock import Every
+
+        self._due = Every(_LOG_FIRST, slower=1.5, most=_LOG_MOST)
 
     def __call__(self, state: Any) -> bool:
-        if time.monotonic() - self._last >= self._pause:
-            self._last = time.monotonic()
-            self._pause = min(1.5 * self._pause, _LOG_MOST)
+        if self._due():
             known = state.kkt_residual < float("inf")
             residual = f", KKT residual {state.kkt_residual:.1e}" if known else ""
             click.echo(
@@ -169,11 +162,10 @@ class _Log:
 
 
 def _checkpoint(
-    model: CNMF, recording: Recording, output: Path, every: float, resume: bool, restart: bool
+    model: CNMF, recording: Recording, path: Path, every: float, resume: bool, restart: bool
 ) -> Checkpoint:
-    from motifold.checkpoint import Checkpoint, identity_of
+    from motifold.storage.checkpoint import Checkpoint, identity_of
 
-    path = output.with_name(output.name + ".checkpoint")
     identity = identity_of(model, recording.X, lengths=recording.lengths, mask=recording.mask)
     checkpoint = Checkpoint(path, identity, every=every)
     if restart:
@@ -199,9 +191,10 @@ class _Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def _interruptible(checkpoint: Checkpoint) -> Iterator[None]:
-    """On Ctrl-C and SIGTERM write the checkpoint and end."""
+    """On Ctrl-C and SIGTERM end the command, and say what was kept of the fit."""
 
     def terminate(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the checkpoint is written
         raise _Terminated
 
     try:
@@ -211,10 +204,10 @@ def _interruptible(checkpoint: Checkpoint) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        kept = checkpoint.write()
+        kept = checkpoint.path.exists()
         told = f"{checkpoint.path} is written; --resume goes on." if kept else "Nothing was kept."
-        click.echo(f"\nInterrupted. {told}", err=True)
+        notes = getattr(interrupt, "__notes__", [])  # why it could not be written
+        click.echo(" ".join(["\nInterrupted.", *notes, told]), err=True)
         terminated = isinstance(interrupt, _Terminated)
         sys.exit(128 + signal.SIGTERM if terminated else EXIT_INTERRUPTED)
     finally:
@@ -228,7 +221,7 @@ def _keep_origin(model: CNMF, recording: Recording) -> None:
 
     if recording.feature_names is not None:
         model.feature_names_in_ = np.array(recording.feature_names, dtype=object)
-    model._recording = {
+    model.origin_ = {
         "source": recording.source,
         "rate": recording.rate,
         "options": dict(recording.options),
@@ -254,12 +247,14 @@ def _tell(
             }
         )
         return
+    from motifold.model.measures import explained
+
     for hint in recording.hints:
         click.echo(f"Hint: {in_words_of_options(hint)}", err=True)
     seconds = f" ({model.n_lags / recording.rate:.3g} s)" if recording.rate else ""
     click.echo(
         f"{model.n_components} motifs of {model.n_lags} lags{seconds} explain "
-        f"{100 * (1 - model.loss_**2):.1f}% of the power (relative loss {model.loss_:.4f}); "
+        f"{100 * explained(model.loss_):.1f}% of the power (relative loss {model.loss_:.4f}); "
         f"{model.stop_reason_} after {model.n_iter_} iterations."
     )
     click.echo(f"Model: {output}" + (f"\nReport: {report}" if report else ""))

@@ -70,18 +70,18 @@ def _of_a_model(file: Path) -> dict[str, Any]:
 
     model = load_model(file)
     K, L, N = model.components_.shape
-    origin = model._recording or {}
+    origin = model.origin_ or {}
     return {
         "file": str(file),
         "kind": "model",
         "motifs": K,
         "lags": L,
         "features": N,
-        "time_bins": sum(model._lengths),
-        "segments": len(model._lengths),
+        "time_bins": sum(model.lengths_),
+        "segments": len(model.lengths_),
         "solver": str(model.solver),
         "iterations": model.n_iter_,
-        "stopped_because": model.stop_reason_,
+        "stop_reason": model.stop_reason_,
         "loss": model.loss_,
         "kkt_residual": model.kkt_residual_,
         "fitted_to": origin.get("source"),

@@ -89,5 +89,5 @@ def command(
     if as_json:
         print_json({"written": list(written)})
         return
-    click.echo((out / "claims.md").read_text())
+    click.echo((out / "claims.md").read_text(encoding="utf-8"))
     click.echo("Written: " + ", ".join(str(path) for path in written))

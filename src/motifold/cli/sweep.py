@@ -7,11 +7,11 @@ from typing import Any, Literal
 
 import click
 
-from motifold.cli._fitting import given_parameters, model_options
+from motifold.cli._fitting import SweepingCommand, given_parameters, model_options
 from motifold.cli._shared import (
     EXIT_INTERRUPTED,
     FILE,
-    FileCommand,
+    check_outputs,
     csv_text,
     friendly,
     on_a_terminal,
@@ -23,7 +23,7 @@ from motifold.cli._shared import (
 )
 
 
-@click.command("sweep", cls=FileCommand)
+@click.command("sweep", cls=SweepingCommand)
 @click.argument("file", type=FILE)
 @click.option(
     "-k", "--n-components", required=True, metavar="LIST", help="Motifs: 1,2,3 or 1-6 or both."
@@ -58,7 +58,7 @@ from motifold.cli._shared import (
 @click.option("--n-jobs", type=int, metavar="N", help="Processes; all cores without it.")
 @output_option("sweep.csv", metavar="CSV", help="The table of runs.")
 @click.option("--store", type=FILE, metavar="FILE", help="Finished runs.  [default: OUTPUT.runs]")
-@model_options(lists=True)
+@model_options
 @reading_options
 def command(
     file: Path,
@@ -91,8 +91,9 @@ def command(
         from motifold.findings import sweep
 
         grid = given_parameters(options)
-        recording = recording_of(file, options).checked()
+        check_outputs(output, store)
         store = store or output.with_name(output.name + ".runs")
+        recording = recording_of(file, options).checked()
         try:
             found = sweep(
                 recording.X,

@@ -10,6 +10,7 @@ import click
 from motifold.cli._shared import (
     FILE,
     FileCommand,
+    check_outputs,
     csv_text,
     friendly,
     load_model,
@@ -39,14 +40,18 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
     """
     import numpy as np
 
+    from motifold.files import written_whole
+
     if output.suffix not in (".npy", ".csv"):
         raise click.UsageError(f"--output: {output} must end in .npy or .csv.")
     fitted = load_model(model)
     with friendly():
+        check_outputs(output)
         recording = recording_of(file, options, fitted).checked()
         activations = fitted.transform(recording.X, lengths=recording.lengths, mask=recording.mask)
         if output.suffix == ".npy":
-            np.save(output, activations)
+            with written_whole(output) as place:
+                np.save(place, activations)
         else:
             names = [f"motif_{k}" for k in range(activations.shape[1])]
             table = np.column_stack([recording.times, activations])

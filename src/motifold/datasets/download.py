@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from motifold.files import put_in_place
+
 _BASE = "https://raw.githubusercontent.com"
 _TIMEOUT = 30  # seconds without an answer
 _CHUNK = 1 << 13  # where a connection breaks, less than one chunk is lost
@@ -70,7 +72,10 @@ def quietly() -> Iterator[None]:
 
 
 class _Continuing:
-    """A downloader for pooch that keeps what it got in a ``.part`` file and asks for the rest."""
+    """A downloader for pooch that keeps what it got in a ``.part`` file and asks for the rest.
+
+    Other files of ours are written under a name that nobody knows; this one has to be found again.
+    """
 
     def __init__(self, folder: Path, on_bytes: Callable[[int, int], Any] | None) -> None:
         self._folder = folder
@@ -79,7 +84,7 @@ class _Continuing:
     def __call__(self, url: str, output_file: str, pooch: Any) -> None:
         part = self._folder / (url.rpartition("/")[2] + ".part")
         self._fetch(url, part)
-        os.replace(part, output_file)
+        put_in_place(part, output_file)
 
     def _fetch(self, url: str, part: Path) -> None:
         import requests
@@ -108,6 +113,8 @@ class _Continuing:
                 done += len(chunk)
                 if self._on_bytes:
                     self._on_bytes(done, total)
+            file.flush()
+            os.fsync(file.fileno())
         if total and done < total:
             raise DownloadError(
                 f"{answer.url} broke off after {done} of {total} bytes. What came is kept; call "

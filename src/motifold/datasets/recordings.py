@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from motifold.datasets import download
 from motifold.files import written_whole
-from motifold.progress import work_bar
+from motifold.fit.progress import work_bar
 
 Floats = npt.NDArray[np.float64]
 
@@ -388,8 +388,8 @@ def _read_wav(path: Path) -> npt.NDArray[np.int16]:
 def _write_wav(path: Path, samples: npt.NDArray[np.int16]) -> None:
     from scipy.io import wavfile
 
-    with written_whole(path) as part:
-        wavfile.write(part, _RATE, samples)
+    with written_whole(path) as file:
+        wavfile.write(file, _RATE, samples)
 
 
 def _are_the_digits(samples: npt.NDArray[np.int16]) -> bool:

@@ -1,4 +1,4 @@
-"""How alike the parts of the data are that motifs of two fits explain, from Grams alone."""
+"""How similar the parts of the data are that motifs of two fits explain, from Grams alone."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from typing import Any
 
 import numpy as np
 
+from motifold.data import Segments
+from motifold.engines.cpu.threads import Workers
+from motifold.engines.cpu.toeplitz import windows
 from motifold.findings.overlap import Floats
-from motifold.parallel import Workers
-from motifold.statistics import motif_grams
-from motifold.toeplitz import windows
+from motifold.model.motifs import motif_grams
 
 _ROWS = 4096  # bins at a time
 
 
-def reconstruction_gram(motifs: Floats, activations: Floats, lengths: list[int]) -> Floats:
+def reconstruction_gram(motifs: Floats, activations: Floats, segments: Segments) -> Floats:
     """⟨X̂_j, X̂_k⟩ for all pairs of motifs, (K, K), without building any reconstruction.
 
     Σ_δ R[j, δ, k]·A[j, δ, k], with R the lagged products of the activations and A those of the
     motifs. Of two motifs that the end of a segment cuts off only what is left counts, E. Their
     activations can be huge (where a motif begins with next to nothing), so they are kept out of R
     rather than counted there and taken away.
-    motifs (K, L, N), activations (T, K), lengths: rows of each segment.
+    motifs (K, L, N), activations (T, K).
     """
     K, L, _ = motifs.shape
     A, E = motif_grams(np.ascontiguousarray(motifs.transpose(2, 1, 0)))
     among_whole, with_tail = np.zeros((2, K, (2 * L - 1) * K))  # lagged products, R in two parts
     gram = np.zeros((K, K))
-    start = 0
-    for size in lengths:
-        H = activations[start : start + size]
+    for H in segments.split(activations):
+        size = len(H)
         n_whole = max(0, size - L)
         padded = np.zeros((size + 2 * L - 2, K))
         padded[L - 1 : L - 1 + n_whole] = H[:n_whole]
@@ -40,7 +40,6 @@ def reconstruction_gram(motifs: Floats, activations: Floats, lengths: list[int])
         tail = np.zeros((L, K))
         tail[max(0, L - size) :] = H[n_whole:]
         gram += np.einsum("pj,pjqk,qk->jk", tail, E, tail, optimize=True)
-        start += size
     whole, mixed = (
         np.einsum("jdk,jdk->jk", R.reshape(K, 2 * L - 1, K), A) for R in (among_whole, with_tail)
     )
@@ -74,10 +73,10 @@ def dissimilarity(a: Any, b: Any) -> float:
     >>> bool(dissimilarity(a, b) < 0.05)
     True
     """
-    if a._lengths != b._lengths:
+    if a.lengths_ != b.lengths_:
         raise ValueError(
-            f"a and b were not fitted to the same data: their segments have {a._lengths} and "
-            f"{b._lengths} rows."
+            f"a and b were not fitted to the same data: their segments have {a.lengths_} and "
+            f"{b.lengths_} rows."
         )
     if a.components_.shape[2] != b.components_.shape[2]:
         raise ValueError(
@@ -85,21 +84,21 @@ def dissimilarity(a: Any, b: Any) -> float:
             f"{b.components_.shape[2]} features."
         )
     first, second = ((fit.components_, fit.activations_) for fit in (a, b))
-    return dissimilarity_of_factors(first, second, a._lengths)
+    return dissimilarity_of_factors(first, second, Segments(a.lengths_))
 
 
-def dissimilarity_of_factors(a: tuple[Any, Any], b: tuple[Any, Any], lengths: list[int]) -> float:
+def dissimilarity_of_factors(a: tuple[Any, Any], b: tuple[Any, Any], segments: Segments) -> float:
     """DISSX from (motifs, activations) of two fits."""
     L = max(a[0].shape[1], b[0].shape[1])
     motifs = np.concatenate([_with_lags(np.asarray(W, np.float64), L) for W, _ in (a, b)])
     H = np.concatenate([np.asarray(h, np.float64) for _, h in (a, b)], axis=1)
-    gram = reconstruction_gram(motifs, H, lengths)
+    gram = reconstruction_gram(motifs, H, segments)
     norms = np.sqrt(np.maximum(gram.diagonal(), 0))
     norms = np.where(norms > 0, norms, 1)
     K_a, K = len(a[0]), len(motifs)
     cosine = (gram / norms[:, None] / norms)[:K_a, K_a:]
-    alike = cosine.max(axis=0).sum() + cosine.max(axis=1).sum()
-    return float((K - alike) / K)
+    shared = cosine.max(axis=0).sum() + cosine.max(axis=1).sum()
+    return float((K - shared) / K)
 
 
 def _with_lags(motifs: Floats, L: int) -> Floats:

@@ -20,13 +20,13 @@ _LEAST_SHARE = 0.05
 
 @dataclass(frozen=True)
 class HoldoutCurve:
-    """Test errors over the number of motifs, with the same held-out blocks for each.
+    """Test errors over the number of motifs, with the same held-out folds for each.
 
     Attributes
     ----------
     n_components : (n,), rising
-    errors : (n, n_blocks), of each block the run that fitted its training data best
-    mean : (n,), over the blocks
+    errors : (n, n_folds), of each fold the run that fitted its training data best
+    mean : (n,), over the folds
     excess, excess_error : (n,), mean and standard error of the difference to the lowest
     """
 
@@ -57,12 +57,12 @@ class HoldoutCurve:
 
 
 def find_holdout_curve(table: Table) -> HoldoutCurve | None:
-    """Test errors by K and block; None where they were not measured."""
-    K, blocks = (np.unique(table[name]).astype(np.intp) for name in ("n_components", "block"))
-    errors = np.full((len(K), len(blocks)), np.nan)
+    """Test errors by K and fold; None where they were not measured."""
+    K, folds = (np.unique(table[name]).astype(np.intp) for name in ("n_components", "block"))
+    errors = np.full((len(K), len(folds)), np.nan)
     best = np.full(errors.shape, np.inf)
     for record in table:
-        place = np.searchsorted(K, record["n_components"]), np.searchsorted(blocks, record["block"])
+        place = np.searchsorted(K, record["n_components"]), np.searchsorted(folds, record["block"])
         if record["train_loss"] < best[place]:
             # Above 1 it is worse than to predict nothing; how much worse is chance.
             best[place], errors[place] = record["train_loss"], min(record["test_error"], 1.0)

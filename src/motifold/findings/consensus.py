@@ -11,9 +11,9 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from motifold.estimator import CNMF
-from motifold.findings.overlap import Floats, checked_motifs, with_motifs
+from motifold.findings.matching import MotifMatch, motif_similarity, unit_norm
+from motifold.findings.overlap import Floats, activations_of, checked_motifs
 from motifold.findings.table import Table
-from motifold.matching import MotifMatch, motif_similarity
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,11 @@ class Consensus:
     def stable(self) -> npt.NDArray[np.bool_]:
         """(M,): which motifs were found in at least ``min_share`` of the fits."""
         return self.found >= self.min_share * self.n_fits
+
+    @property
+    def recurring(self) -> npt.NDArray[np.intp]:
+        """Positions of the motifs that are stable or were found more than once."""
+        return np.flatnonzero(self.stable | (self.found > 1))
 
     @property
     def table(self) -> Table:
@@ -101,7 +106,7 @@ class Consensus:
             )
         copy = clone(model).set_params(n_components=len(stable))
         # The first thing a fit does is to update the motifs: random activations would spoil them.
-        H = np.asarray(with_motifs(copy, stable).transform(X, **options))
+        H = activations_of(X, stable, copy, **options)
         return copy.fit(X, components_init=stable, activations_init=H, **options)
 
 
@@ -120,7 +125,7 @@ def find_consensus(
     fits : sequence of CNMF or of arrays of shape (n_components, n_lags, n_features)
         At least two; their numbers of motifs may differ, lags and features may not.
     min_similarity : float, default=0.8
-        Cosine from which on two motifs are alike.
+        Cosine from which on two motifs are similar.
     min_share : float, default=0.5
         Share of the fits in which a motif must be found to count as stable.
 
@@ -161,7 +166,7 @@ def find_consensus(
     return Consensus(
         components=np.array([centre for centre, _ in centres]).reshape(-1, *pool.shape[1:]),
         found=np.array([len(group) for group in groups], dtype=np.intp),
-        similarity=np.array([likeness for _, likeness in centres]),
+        similarity=np.array([similarity for _, similarity in centres]),
         members=members,
         n_fits=len(motifs),
         min_share=min_share,
@@ -177,14 +182,14 @@ def _grouped(
     free = similarity.diagonal() > 0  # dead motifs are in no group
     groups = []
     while free.any():
-        alike = np.where((similarity >= least) & free, similarity, 0.0)
-        best = np.maximum.reduceat(alike, starts, axis=1)  # (motif, fit): that fit's most similar
+        similar = np.where((similarity >= least) & free, similarity, 0.0)
+        best = np.maximum.reduceat(similar, starts, axis=1)  # (motif, fit): that fit's most similar
         # From the threshold up: many copies that are equal lead before more that are only like.
         votes = np.maximum(best - least, 0).sum(axis=1)
         leader = int(np.where(free, votes, -1).argmax())
         ends = np.r_[starts[1:], n]
         found = [
-            a + int(alike[leader, a:b].argmax())
+            a + int(similar[leader, a:b].argmax())
             for a, b, score in zip(starts, ends, best[leader], strict=True)
             if score > 0
         ]
@@ -200,13 +205,12 @@ def _central_motif(pool: Floats, group: npt.NDArray[np.intp]) -> tuple[Floats, f
     The median, because a few copies may be cut off by the ends of the lags.
     """
     leader = pool[group[:1]]
-    norms = np.sqrt(np.square(pool[group]).sum(axis=(1, 2), keepdims=True))
-    copies = pool[group] / norms
+    copies = unit_norm(pool[group])
     _, shifts = motif_similarity(leader, copies)
     everyone = np.arange(len(group))
     match = MotifMatch(everyone, shifts[0], np.ones(len(group)))
     aligned = match.align(copies)
     centre = np.median(aligned, axis=0)
     centre = centre if centre.any() else aligned[0]
-    centre /= np.linalg.norm(centre)
-    return centre, float(motif_similarity(centre[None], copies)[0].mean())
+    centre = unit_norm(centre[None])
+    return centre[0], float(motif_similarity(centre, copies)[0].mean())

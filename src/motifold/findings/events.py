@@ -11,11 +11,12 @@ import numpy.typing as npt
 from scipy.signal import find_peaks
 from sklearn.utils.validation import check_is_fitted
 
+from motifold.data import Segments
+from motifold.data.validation import check_recording, is_list_of_segments
 from motifold.estimator import CNMF
 from motifold.findings.overlap import Floats
 from motifold.findings.table import Table
-from motifold.problem import Array
-from motifold.validation import check_recording, is_list_of_segments, segment_lengths
+from motifold.model import Array
 
 _COLUMNS = ("motif", "segment", "time", "bin", "strength")
 
@@ -80,7 +81,7 @@ def find_events(
         raise ValueError(f"threshold must be 0 or greater, not {threshold}.")
     K, L, _ = model.components_.shape
     if activations is None:
-        activations, lengths = model.activations_, model._lengths
+        activations, lengths = model.activations_, model.lengths_
     parts = check_recording(activations, lengths, segments, name="activations")
     if parts[0].shape[1] != K:
         raise ValueError(f"activations must have one column per motif, {K}, not {parts[0].shape}.")
@@ -100,15 +101,15 @@ def _events(
     parts: list[Array], k: int, L: int, distance: int, threshold: float
 ) -> Iterator[tuple[int, int, int, float]]:
     """Segment, its first row, bin in it and strength of each event of motif k."""
+    segments = Segments([len(part) for part in parts])
+    is_whole = segments.whole(L)
     peaks = []
-    start = 0
     whole: list[float] = []  # strengths of motifs that no end cuts off
-    for i, part in enumerate(parts):
+    for i, (part, (start, _)) in enumerate(zip(parts, segments, strict=True)):
         h = np.concatenate([[0.0], part[:, k].astype(np.float64), [0.0]])  # the ends may be peaks
         bins = find_peaks(h, distance=distance)[0] - 1
         peaks += [(i, start, int(t), float(h[t + 1])) for t in bins]
-        whole += [float(h[t + 1]) for t in bins if t + L <= len(part)]
-        start += len(part)
+        whole += [float(h[t + 1]) for t in bins if is_whole[start + t]]
     strengths = np.array(whole or [strength for *_, strength in peaks])
     total = strengths.sum()
     typical = float(strengths @ strengths / total) if total > 0 else 0.0
@@ -247,5 +248,4 @@ def _signal_parts(signal: Any, lengths: Any, segments: Any) -> list[Floats]:
             "signal must have shape (n_samples,) or (n_samples, n_channels) and samples; it has "
             f"{np.shape(signal)}."
         )
-    sizes = segment_lengths(len(array), lengths, segments)
-    return np.split(array, np.cumsum(sizes)[:-1])
+    return Segments.of(len(array), lengths, segments).split(array)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motifold.data import Segments
 from motifold.findings.overlap import Floats, checked_data, checked_motifs, overlap
-from motifold.problem import Mask
-from motifold.validation import segment_lengths
+from motifold.model import Mask
 
 _HALF = 0.5
 
@@ -52,7 +52,5 @@ def mostly_observed(
 def _power_inside(power: Floats, mask: Mask, lengths: Any, segments: Any) -> Floats:
     """Power of each motif that no segment's end cuts off, (T, K)."""
     reach = np.cumsum(power.sum(axis=2), axis=1).T  # (L, K): of the first lags
-    L = len(reach)
-    sizes = segment_lengths(len(mask), lengths, segments)
-    left = np.concatenate([np.arange(size, 0, -1) for size in sizes])
-    return reach[np.minimum(left, L) - 1]
+    left = Segments.of(len(mask), lengths, segments).left
+    return reach[np.minimum(left, len(reach)) - 1]

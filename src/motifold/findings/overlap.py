@@ -6,27 +6,36 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
+from motifold.data import Data, Segments
+from motifold.data.validation import check_recording, recording_of
+from motifold.engines.cpu import CPUEngine, Problem, Workers
+from motifold.engines.cpu.statistics import h_statistics
+from motifold.engines.cpu.toeplitz import Padding, smoothed
 from motifold.estimator import CNMF
-from motifold.parallel import Workers
-from motifold.problem import Array, Problem
-from motifold.statistics import h_statistics
-from motifold.validation import check_recording
+from motifold.fit.solve import solve_for_motifs
+from motifold.fit.step import transform_tolerance
+from motifold.model import Array
+from motifold.model.arrays import different
+from motifold.model.penalties import PENALTIES, penalties_of
 
 Floats = npt.NDArray[np.float64]
 
 
-def checked_motifs(components: Any, name: str = "components") -> Floats:
+def checked_motifs(
+    components: Any, name: str = "components", *, nonnegative: bool = True
+) -> Floats:
     """Motifs (K, L, N) in float64, of a fitted model or an array."""
-    motifs = np.asarray(getattr(components, "components_", components), dtype=np.float64)
-    if motifs.ndim != 3 or 0 in motifs.shape:
+    motifs = np.asarray(getattr(components, "components_", components))
+    if motifs.ndim != 3 or 0 in motifs.shape or motifs.dtype.kind not in "fiub":
         raise ValueError(
             f"{name} must be a fitted model or an array of shape (n_components, n_lags, "
-            f"n_features), none of them 0; its shape is {motifs.shape}."
+            f"n_features), none of them 0; its shape is {motifs.shape}, its dtype {motifs.dtype}."
         )
-    if not np.isfinite(motifs).all() or motifs.min() < 0:
-        raise ValueError(f"{name} must be finite and nonnegative, as motifs are.")
+    motifs = motifs.astype(np.float64)
+    if not np.isfinite(motifs).all() or (nonnegative and motifs.min() < 0):
+        more = " and nonnegative, as motifs are" if nonnegative else ""
+        raise ValueError(f"{name} must be finite{more}.")
     return motifs
 
 
@@ -42,20 +51,30 @@ def checked_data(X: Any, motifs: Floats, lengths: Any, segments: Any) -> list[Ar
     return arrays
 
 
-def with_motifs(model: CNMF, motifs: Floats, scales: Any = None) -> CNMF:
-    """A copy of the model that has these motifs, as if a fit had found them: for ``transform``."""
-    holder = clone(model).set_params(n_components=len(motifs), n_lags=motifs.shape[1])
-    holder.components_ = motifs
-    holder.scales_ = np.ones(len(motifs)) if scales is None else scales
-    holder.n_features_in_ = motifs.shape[2]
-    holder._transform_tol = model.tol or 1e-3
-    return holder
+def activations_of(
+    X: Any, motifs: Array, model: CNMF, *, scales: Any = None, mask: Any = None, **layout: Any
+) -> Array:
+    """Activations (T, K) of X with these motifs (K, L, N), found as the model's ``transform`` does.
+
+    With its penalties, boundary and tolerance; ``scales`` are the motifs' norms in the fit, if
+    they had others. ``layout``: ``lengths`` or ``segments``.
+    """
+    K, L, _ = motifs.shape
+    weights = {penalty.name: getattr(model, penalty.name) for penalty in PENALTIES}
+    data = recording_of(X, mask=mask, **layout)
+    problem = Problem.of(data, K, L, model.boundary, penalties_of(K, **weights))
+    scales = np.ones(K) if scales is None else scales
+    with Workers(model.n_jobs) as workers:
+        engine = CPUEngine(problem, workers)
+        _, solution = solve_for_motifs(engine, motifs, scales, transform_tolerance(model.tol))
+        H = engine.gather(engine.settled(solution.H, solution.problem))
+    return (H * scales / problem.scale).astype(problem.dtype, copy=False)
 
 
 def overlap(arrays: list[Array], motifs: Floats) -> Floats:
     """W⋆X (T, K): the product of each motif, placed at each bin, with the data."""
     K, L, _ = motifs.shape
-    problem = Problem.from_arrays(arrays, K, L)
+    problem = Problem.of(Data.of(arrays), K, L)
     W = np.ascontiguousarray(motifs.transpose(2, 1, 0), dtype=problem.dtype)
     with Workers(1) as workers:
         C = h_statistics(problem, W, workers).C
@@ -63,24 +82,11 @@ def overlap(arrays: list[Array], motifs: Floats) -> Floats:
 
 
 def x_ortho_cost(arrays: list[Array], motifs: Floats, activations: Floats) -> float:
-    """The cost of redundant motifs, as in seqNMF: Σ_{j≠k} Σ_t (W⋆X)[t, j] · (S H)[t, k].
+    """The cost of redundant motifs, as in seqNMF: Σ_{j≠k} Σ_t (W⋆X)[t, j] · (Q∗H)[t, k].
 
-    S sums activations over the bins less than L away, within a segment.
+    Q sums activations over the bins less than L away, within a segment.
     """
-    L = motifs.shape[1]
-    C = overlap(arrays, motifs)
-    total, start = 0.0, 0
-    for array in arrays:
-        stop = start + len(array)
-        products = C[start:stop].T @ _neighbours(activations[start:stop], L)
-        total += float(products.sum() - np.trace(products))
-        start = stop
-    return total
-
-
-def _neighbours(H: Floats, L: int) -> Floats:
-    """Sums of H (T, K) over the 2L − 1 bins around each bin."""
-    T = len(H)
-    sums = np.vstack([np.zeros((1, H.shape[1])), np.cumsum(H, axis=0, dtype=np.float64)])
-    bins = np.arange(T)
-    return sums[np.minimum(bins + L, T)] - sums[np.maximum(bins - L + 1, 0)]
+    padding = Padding(Segments([len(array) for array in arrays]).bounds, motifs.shape[1])
+    nearby = smoothed(np.asarray(activations, np.float64), padding)
+    others = nearby @ different(motifs.shape[0])
+    return float(np.vdot(overlap(arrays, motifs), others))

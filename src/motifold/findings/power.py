@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
-from motifold.findings.agreement import reconstruction_gram
-from motifold.findings.overlap import Floats, checked_data, checked_motifs, overlap
+from motifold.findings.decomposition import Decomposition
+from motifold.findings.overlap import Floats, checked_data, checked_motifs
 
 
 def explained_power(
@@ -17,8 +18,8 @@ def explained_power(
 ) -> Floats:
     """Share of the power of X that each motif explains alone.
 
-    Σ(2X·X̂_k − X̂_k²)/ΣX², floored at zero, without building X̂_k. Motifs that overlap explain less
-    together than their shares add up to.
+    Σ(2X·X̂_k − X̂_k²)/ΣX², floored at zero. Motifs that overlap explain less together than their
+    shares add up to.
 
     Parameters
     ----------
@@ -48,16 +49,12 @@ def explained_power(
     arrays = checked_data(X, motifs, lengths, segments)
     if activations is None:
         activations = model.transform(X, lengths=lengths, segments=segments)
-    H = np.asarray(activations, dtype=np.float64)
+    H = np.asarray(activations)
     sizes = [len(array) for array in arrays]
     if H.shape != (sum(sizes), len(motifs)):
         raise ValueError(
             f"activations must have shape (n_samples, n_components) = {(sum(sizes), len(motifs))}, "
             f"not {H.shape}."
         )
-    total = sum(float(np.vdot(a.astype(np.float64), a.astype(np.float64))) for a in arrays)
-    if total == 0:
-        return np.zeros(len(motifs))
-    explained = 2 * np.einsum("tk,tk->k", overlap(arrays, motifs), H)
-    explained -= reconstruction_gram(motifs, H, sizes).diagonal()
-    return np.maximum(explained / total, 0)
+    data = check_recording(X, check_values=False)  # as it was given: only a list has to be stacked
+    return Decomposition.of(model, data if len(data) > 1 else data[0], H, sizes).power.shares

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motifold.data import Segments
 from motifold.findings.agreement import reconstruction_gram
 from motifold.findings.overlap import Floats, checked_motifs
 
@@ -49,7 +50,7 @@ def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
     ----------
     components : CNMF or array-like of shape (n_components, n_lags, n_features)
         A fitted model, or motifs. Of a model, a motif's power is that in the reconstruction of
-        the training data, taken as one segment.
+        the training data.
     weights : array-like of shape (n_components,) or None
         Power of each motif; None means as above, or equal for an array.
 
@@ -70,8 +71,11 @@ def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
     motifs = checked_motifs(components)
     K = len(motifs)
     if weights is None:
+        weights = np.ones(K)
         H = getattr(components, "activations_", None)
-        weights = np.ones(K) if H is None else _shares(motifs, np.asarray(H, dtype=np.float64))
+        if H is not None:
+            segments = Segments.of(len(H), getattr(components, "lengths_", None))
+            weights = motif_weights(motifs, H, segments)
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (K,) or not np.isfinite(weights).all() or weights.min() < 0:
         raise ValueError(f"weights must hold a nonnegative number for each of the {K} motifs.")
@@ -83,13 +87,19 @@ def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
     return FeatureOrder(order, np.where(silent, -1, motif), np.where(silent, -1, lag))
 
 
-def _shares(motifs: Floats, H: Floats) -> Floats:
-    """Power of each motif in the reconstruction, by that of the motif itself.
+def motif_weights(motifs: Any, activations: Any, segments: Segments) -> Floats:
+    """Power of each motif in the reconstruction, by that of the motif itself, (K,).
 
-    Not ΣH²: activations of motifs that the end cuts off may be large for what little is left.
+    Not ΣH²: activations of motifs that the end of a segment cuts off may be large for what little
+    is left. motifs (K, L, N), activations (T, K).
     """
+    motifs, H = (np.asarray(factor, dtype=np.float64) for factor in (motifs, activations))
     own = np.square(motifs).sum(axis=(1, 2))
-    return reconstruction_gram(motifs, H, [len(H)]).diagonal() / np.where(own > 0, own, 1)
+    power = [  # one at a time: what two motifs share is not needed
+        reconstruction_gram(motifs[k : k + 1], H[:, k : k + 1], segments)[0, 0]
+        for k in range(len(motifs))
+    ]
+    return np.array(power) / np.where(own > 0, own, 1)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
+from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
 from motifold.findings.overlap import Floats, checked_data, checked_motifs, overlap
 from motifold.findings.table import Table
-from motifold.problem import Array
-from motifold.validation import check_recording
+from motifold.model import Array
+from motifold.model.measures import explained as explained_by
 
 # A motif of which one feature holds more than this share of the power is no sequence.
 _SINGLE_FEATURE = 0.999
@@ -150,13 +151,13 @@ def significance(
     statistic = _skewness(_centred_sums(C.T, C.mean(axis=0)[:, None]), len(C))
     null = np.full((len(motifs), n_null), np.nan)
     for k in np.flatnonzero(tested):
-        null[k] = _null_skewness(arrays, motifs[k], float(C[:, k].mean()), n_null, rng)
+        null[k] = null_skewness(arrays, motifs[k], float(C[:, k].mean()), n_null, rng)
     least = (statistic - _TIE * np.abs(statistic))[:, None]
     p_value = (1.0 + (null >= least).sum(axis=1)) / (1 + n_null)
     p_value[~tested] = np.nan
     bonferroni = tested & (p_value <= alpha / max(n_tested, 1))
     return Significance(
-        statistic, p_value, tested, bonferroni, _holm(p_value, tested, alpha), null, alpha
+        statistic, p_value, tested, bonferroni, holm(p_value, tested, alpha), null, alpha
     )
 
 
@@ -173,7 +174,7 @@ def is_testable(motifs: Floats) -> npt.NDArray[np.bool_]:
     return (total > 0) & (power.max(axis=1) <= _SINGLE_FEATURE * total)
 
 
-def _holm(p_value: Floats, tested: npt.NDArray[np.bool_], alpha: float) -> npt.NDArray[np.bool_]:
+def holm(p_value: Floats, tested: npt.NDArray[np.bool_], alpha: float) -> npt.NDArray[np.bool_]:
     """Holm's procedure: the smallest against alpha / n, the next against alpha / (n − 1), …"""
     rejected = np.zeros(len(p_value), dtype=bool)
     candidates = np.flatnonzero(tested)
@@ -184,7 +185,7 @@ def _holm(p_value: Floats, tested: npt.NDArray[np.bool_], alpha: float) -> npt.N
     return rejected
 
 
-def _null_skewness(
+def null_skewness(
     arrays: list[Array], motif: Floats, centre: float, n_null: int, rng: np.random.Generator
 ) -> Floats:
     """Skewness of the overlap of ``n_null`` copies of a motif (L, N), features shifted at random.
@@ -326,7 +327,7 @@ def sequenciness(
 
     def explained(parts: list[Array]) -> float:
         fit = clone(model).set_params(random_state=int(rng.integers(2**31 - 1)))
-        return 1 - fit.fit(parts).loss_ ** 2
+        return explained_by(fit.fit(parts).loss_)
 
     def columns(array: Array) -> Array:
         return rng.permutation(array, axis=0)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motifold.data import Segments
+
 Rows = npt.NDArray[np.intp]
 
 
@@ -112,7 +114,8 @@ class BlockTimeSeriesSplit:
         T = len(X)
         changes = np.zeros(T, dtype=np.intp)
         changes[self._edges(T)[1:-1]] = 1
-        return np.cumsum(changes | _changes(segments, T))
+        changes[Segments.of(T, segments=segments).breaks(0, T)] = 1
+        return np.cumsum(changes)
 
     def _edges(self, T: int) -> Rows:
         if self.n_splits > T:
@@ -160,13 +163,3 @@ def observed_entries(
     hidden = rng.choice(mask.size, size=round(share * mask.size), replace=False)
     mask.ravel()[hidden] = False
     return mask
-
-
-def _changes(segments: Any, T: int) -> npt.NDArray[np.intp]:
-    """1 at rows whose id differs from that before."""
-    if segments is None:
-        return np.zeros(T, dtype=np.intp)
-    ids = np.asarray(segments)
-    if ids.shape != (T,):
-        raise ValueError(f"segments needs one id per row, shape ({T},); it has {ids.shape}.")
-    return np.r_[False, ids[1:] != ids[:-1]].astype(np.intp)

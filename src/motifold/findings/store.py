@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from motifold.files import written_whole
-from motifold.findings.trial import Outcome
+from motifold.files import plain_scalar, refuse_nodes, write_npz, written_whole
+from motifold.findings.trial import Run
 
 _FORMAT = 1
 
@@ -23,7 +23,11 @@ def run_key(parameters: dict[str, Any], seed: int) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, (int, float, str, bool, type(None))) else repr(value)
+    """A number or text; of anything else what Python shows of it, as in the files of 0.1."""
+    try:
+        return plain_scalar(value)
+    except TypeError:
+        return repr(value)
 
 
 class RunStore:
@@ -42,8 +46,9 @@ class RunStore:
     def __init__(self, path: str | os.PathLike[str] | None, header: dict[str, Any]) -> None:
         self.path = None if path is None else Path(path)
         self._header = {"format": _FORMAT, **header}
-        self._runs: dict[str, Outcome] = {}
+        self._runs: dict[str, Run] = {}
         if self.path is not None:
+            refuse_nodes(self.path)
             self.folder = self.path.with_name(self.path.name + ".fits")
             self.folder.mkdir(parents=True, exist_ok=True)
             self._read(self.path)
@@ -51,16 +56,17 @@ class RunStore:
     def __contains__(self, key: str) -> bool:
         return key in self._runs
 
-    def __getitem__(self, key: str) -> Outcome:
+    def __getitem__(self, key: str) -> Run:
         return self._runs[key]
 
-    def add(self, key: str, outcome: Outcome) -> None:
+    def add(self, key: str, outcome: Run) -> None:
         """Keep a finished run: its factors first, its line last."""
         self._runs[key] = outcome
         if self.path is None:
             return
-        with written_whole(self._factors(key)) as part, open(part, "wb") as file:
-            np.savez(file, components=outcome.components, activations=outcome.activations)
+        factors = {"components": outcome.components, "activations": outcome.activations}
+        with written_whole(self._factors(key)) as file:
+            write_npz(file, factors)
         self._append({"key": key, "measures": outcome.measures, "motifs": outcome.motifs})
 
     def _factors(self, key: str) -> Path:
@@ -90,7 +96,7 @@ class RunStore:
                     W, H = factors["components"], factors["activations"]
             except (FileNotFoundError, ValueError, EOFError):
                 continue
-            self._runs[record["key"]] = Outcome(record["measures"], record["motifs"], W, H)
+            self._runs[record["key"]] = Run(record["measures"], record["motifs"], W, H)
 
     def _check_header(self, line: bytes, path: Path) -> None:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import inspect
 import os
 from collections.abc import Iterator
 from functools import cached_property
@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
+from motifold.data import Segments
+from motifold.data.validation import check_masked_recording
 from motifold.estimator import CNMF
+from motifold.files import fingerprint_of_all
 from motifold.findings.agreement import dissimilarity_of_factors
 from motifold.findings.choices import (
     Crossover,
@@ -22,9 +25,8 @@ from motifold.findings.choices import (
 )
 from motifold.findings.store import RunStore, run_key
 from motifold.findings.table import Table
-from motifold.findings.trial import Outcome, Recording, Settings, Test, run_trial
-from motifold.progress import work_bar
-from motifold.validation import check_masked_recording
+from motifold.findings.trial import Run, Settings, SweepData, Test, run_trial
+from motifold.fit.progress import work_bar
 
 _OWN = {"random_state", "n_jobs", "verbose", "callback", "warm_start"}  # the sweep's business
 
@@ -44,7 +46,7 @@ class Sweep:
         (mean dissimilarity to the other seeds).
     motifs : Table
         One row for each motif of each run: ``onset`` and ``length`` in lags, ``share`` of the
-        power.
+        data's power.
 
     Examples
     --------
@@ -172,22 +174,23 @@ def sweep(
         raise ValueError(f"n_seeds must be 1 or greater, not {n_seeds}.")
     if test not in ("entries", "blocks", None):
         raise ValueError(f'test must be "entries", "blocks" or None, not {test!r}.')
-    recording = Recording.from_arrays(arrays, masks)
+    data = SweepData.from_arrays(arrays, masks)
     settings = Settings(test, n_blocks, n_null, alpha)
-    store = RunStore(path, {"data": _fingerprint([*arrays, *(masks or [])]), **settings.as_dict()})
-    runs = [(point, seed) for point in points for seed in range(n_seeds)]
-    with work_bar(len(runs), "sweep", "run", shown=progress) as bar:
-        todo = [run for run in runs if run_key(*run) not in store]
-        bar.update(len(runs) - len(todo))
-        for key, outcome in _outcomes(recording, todo, settings, n_jobs):
-            store.add(key, outcome)
+    known = fingerprint_of_all([*arrays, *(masks or [])])
+    store = RunStore(path, {"data": known, **settings.as_dict()})
+    trials = [(point, seed) for point in points for seed in range(n_seeds)]
+    with work_bar(len(trials), "sweep", "run", shown=progress) as bar:
+        todo = [trial for trial in trials if run_key(*trial) not in store]
+        bar.update(len(trials) - len(todo))
+        for key, run in _runs(data, todo, settings, n_jobs):
+            store.add(key, run)
             bar.update()
-    return _tabulated(points, n_seeds, store, [len(array) for array in arrays])
+    return _tabulated(points, n_seeds, store, data.segments)
 
 
 def _points(grid: dict[str, Any]) -> list[Point]:
     """Every combination of the grid's values, the last parameter running fastest."""
-    known = set(CNMF._get_param_names()) - _OWN
+    known = set(inspect.signature(CNMF).parameters) - _OWN
     for name in grid:
         if name not in known:
             reason = "is set by the sweep itself" if name in _OWN else "is not a parameter of CNMF"
@@ -211,56 +214,45 @@ def _values(name: str, given: Any) -> list[Any]:
     return values
 
 
-def _outcomes(
-    recording: Recording, runs: list[tuple[Point, int]], settings: Settings, n_jobs: int | None
-) -> Iterator[tuple[str, Outcome]]:
-    """Outcomes of the runs with their keys, as they come."""
-    n_processes = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), len(runs))
+def _runs(
+    data: SweepData, trials: list[tuple[Point, int]], settings: Settings, n_jobs: int | None
+) -> Iterator[tuple[str, Run]]:
+    """The runs with their keys, as they come."""
+    n_processes = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), len(trials))
     if n_processes <= 1:
-        yield from (_keyed(recording, *run, settings) for run in runs)
+        yield from (_keyed(data, *trial, settings) for trial in trials)
         return
-    # Large runs first, so that no process is left alone with one at the end.
-    runs = sorted(runs, key=lambda run: -run[0]["n_components"] * run[0]["n_lags"])
+    # Large ones first, so that no process is left alone with one at the end.
+    trials = sorted(trials, key=lambda trial: -trial[0]["n_components"] * trial[0]["n_lags"])
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=n_processes, return_as="generator_unordered")
-        yield from pool(delayed(_keyed)(recording, *run, settings) for run in runs)
+        yield from pool(delayed(_keyed)(data, *trial, settings) for trial in trials)
 
 
-def _keyed(
-    recording: Recording, point: Point, seed: int, settings: Settings
-) -> tuple[str, Outcome]:
-    return run_key(point, seed), run_trial(recording, point, seed, settings)
+def _keyed(data: SweepData, point: Point, seed: int, settings: Settings) -> tuple[str, Run]:
+    return run_key(point, seed), run_trial(data, point, seed, settings)
 
 
-def _tabulated(points: list[Point], n_seeds: int, store: RunStore, lengths: list[int]) -> Sweep:
+def _tabulated(points: list[Point], n_seeds: int, store: RunStore, segments: Segments) -> Sweep:
     records, motifs = [], []
     for point in points:
-        outcomes = [store[run_key(point, seed)] for seed in range(n_seeds)]
-        dissimilarities = _mean_dissimilarities(outcomes, lengths)
-        for seed, (outcome, dissx) in enumerate(zip(outcomes, dissimilarities, strict=True)):
-            run = {**point, "seed": seed}
-            records.append({**run, **outcome.measures, "dissx": dissx})
-            motifs += [{**run, **motif} for motif in outcome.motifs]
+        runs = [store[run_key(point, seed)] for seed in range(n_seeds)]
+        dissimilarities = _mean_dissimilarities(runs, segments)
+        for seed, (run, dissx) in enumerate(zip(runs, dissimilarities, strict=True)):
+            key = {**point, "seed": seed}
+            records.append({**key, **run.measures, "dissx": dissx})
+            motifs += [{**key, **motif} for motif in run.motifs]
     return Sweep(Table(records), Table(motifs))
 
 
-def _mean_dissimilarities(outcomes: list[Outcome], lengths: list[int]) -> list[float]:
+def _mean_dissimilarities(runs: list[Run], segments: Segments) -> list[float]:
     """DISSX of each run, its mean over the other seeds; NaN where there is none."""
-    n = len(outcomes)
+    n = len(runs)
     if n < 2:
         return [np.nan] * n
-    factors = [(outcome.components, outcome.activations) for outcome in outcomes]
+    factors = [(run.components, run.activations) for run in runs]
     sums = np.zeros(n)
     for i, j in combinations(range(n), 2):
-        value = dissimilarity_of_factors(factors[i], factors[j], lengths)
+        value = dissimilarity_of_factors(factors[i], factors[j], segments)
         sums[[i, j]] += value
     return (sums / (n - 1)).tolist()
-
-
-def _fingerprint(arrays: list[Any]) -> str:
-    """Of the data: a file made for other data is not used."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.shape} {array.dtype}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]

@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from motifold.io.guards import RecordingError, guard
 from motifold.io.matrices import LazyMatrix, in_memory
+from motifold.model.measures import ROWS, Power
 
 Negatives = Literal["error", "clip", "shift"]
 Missing = Literal["error", "mask"]
-
-_ROWS = 4096  # at a time
 
 
 @dataclass(frozen=True)
@@ -172,7 +171,7 @@ class Recording:
         array([[ True, False],
                [ True,  True]])
         """
-        from motifold.validation import check_entries, check_recording, segment_lengths
+        from motifold.data.validation import check_entries, check_recording, segment_lengths
 
         with guard(self.source, "a recording"):
             X = _without_negatives(self.X, negatives)
@@ -198,14 +197,12 @@ class Recording:
         Returns
         -------
         float
+            Of a recording of zeros 0 if X̂ is zero as well, infinite if it is not.
         """
-        X_hat, residual, power = np.asarray(reconstruction), 0.0, 0.0
-        for a in range(0, self.shape[0], _ROWS):
-            X = np.asarray(self.X[a : a + _ROWS], np.float64)
-            left = X - X_hat[a : a + _ROWS]
-            residual += float(np.nansum(left * left))
-            power += float(np.nansum(X * X))
-        return float(np.sqrt(residual / (power or 1.0)))
+        X_hat, power = np.asarray(reconstruction), Power(1)
+        for a in range(0, self.shape[0], ROWS):
+            power.add(np.asarray(self.X[a : a + ROWS], np.float64), [X_hat[a : a + ROWS]])
+        return power.loss
 
 
 def _without_negatives(X: Any, negatives: Negatives) -> npt.NDArray[Any]:

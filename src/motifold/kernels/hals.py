@@ -3,9 +3,78 @@
 import numpy as np
 
 from motifold.kernels._jit import kernel
+from motifold.kernels.memory import bare
+from motifold.kernels.spin import add, claim, wait_until
 
-# Entries of a row of H whose slopes are computed together, before the first of them moves.
-_TOGETHER = 32
+
+@kernel
+def sweep_rows(F, aims, gram, l1, l2, columns, lines, flags, moved, shrink, threads):
+    """All sweeps over a factor whose rows are independent (changes F, lines, flags, moved).
+
+    Any number of threads make the call at the same time.
+
+    F, aims : (n, M), min ½f'Gf − a'f for each row
+    gram : (M, M); l1, l2 : (M,)
+    columns : so many are swept between two gradients, which come from a matrix product
+    lines : (chunks, 2, M, rows), memory for chunks of F and of the aims, turned
+    flags : (chunks + 2,), zero
+    moved : (sweeps, chunks), squared lengths of the moves; shrink : as in ``tiles.sweep_tiles``
+    """
+    F, aims, gram, lines = bare(F), bare(aims), bare(gram), bare(lines)
+    l1, l2 = bare(l1), bare(l2)
+    m, _, M, rows = lines.shape
+    n = F.shape[0]
+    begin = add(flags, m + 1, 1) * m // threads
+    gradient = np.empty((columns, rows), F.dtype)
+    first, phase, last = 0.0, 0, False
+    while True:
+        mine = 0
+        for place in range(begin, begin + m):
+            c = place % m
+            if not claim(flags, c, phase, phase + 1):
+                continue
+            mine += 1
+            r0, r1 = c * rows, min((c + 1) * rows, n)
+            if phase == 0:
+                lines[c, :, :, r1 - r0 :] = 0
+                for p in range(M):
+                    line, aim = lines[c, 0, p], lines[c, 1, p]
+                    for r in range(r1 - r0):
+                        line[r], aim[r] = F[r0 + r, p], aims[r0 + r, p]
+            if last:
+                for p in range(M):
+                    line = lines[c, 0, p]
+                    for r in range(r1 - r0):
+                        F[r0 + r, p] = line[r]
+            else:
+                moved[phase, c] = _sweep_chunk(lines[c], gram, l1, l2, columns, gradient)
+        phase += 1
+        add(flags, m, mine)
+        wait_until(flags, m, phase * m)
+        if last:
+            return
+        total = 0.0
+        for c in range(m):
+            total += moved[phase - 1, c]
+        if phase == 1:
+            first = total
+        last = phase == moved.shape[0] or total <= shrink * shrink * first
+
+
+@kernel
+def _sweep_chunk(chunk, gram, l1, l2, columns, gradient):
+    """One sweep over a chunk of rows, a few columns at a time."""
+    lines, aims = chunk[0], chunk[1]
+    M = gram.shape[0]
+    total = 0.0
+    for p in range(0, M, columns):
+        end = min(p + columns, M)
+        g = gradient[: end - p]
+        np.dot(gram[p:end], lines, g)
+        g -= aims[p:end]
+        block = gram[p:end, p:end].copy()
+        total += sweep_columns(lines[p:end], g, block, l1[p:end], l2[p:end])
+    return total
 
 
 @kernel

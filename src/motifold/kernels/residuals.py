@@ -1,8 +1,9 @@
-"""Sums for the KKT certificate, in one pass and without temporary arrays."""
+"""Sums over a factor and the step beyond it, in one pass and without temporary arrays."""
 
 import numpy as np
 
 from motifold.kernels._jit import kernel
+from motifold.kernels.spin import add, claim, wait_until
 
 
 @kernel
@@ -30,19 +31,67 @@ def kkt_sums_W(W, g, diagonal, l1, l2):
 
 
 @kernel
-def kkt_sums_H(H, g, A, E, bounds, l1, l2):
-    """The same for H (T, K), with g = A∗H − C and the curvature of cut-off motifs in the tail."""
-    K = H.shape[1]
+def sums_H(H, g, C, A, E, bounds, l1, l2, step, parts, flags, threads):
+    """What is to be known of H (T, K), in runs of ``step`` rows (changes parts, flags).
+
+    g = A∗H − C; the curvature is that of cut-off motifs in the tail. parts (runs, 4 + 2K), of each
+    run: ⟨C, H⟩, ⟨g, H⟩, Σ min(H, ∇/diag)², ΣH², and ΣH_k and ΣH_k². flags (runs + 2,), zero. Any
+    number of threads make the call at the same time.
+    """
+    m = parts.shape[0]
+    begin = add(flags, m + 1, 1) * m // threads
+    mine = 0
+    for place in range(begin, begin + m):
+        run = place % m
+        if claim(flags, run, 0, 1):
+            mine += 1
+            _sums_of_run(H, g, C, A, E, bounds, l1, l2, run * step, step, parts[run])
+    add(flags, m, mine)
+    wait_until(flags, m, m)
+
+
+@kernel
+def _sums_of_run(H, g, C, A, E, bounds, l1, l2, first, step, sums):
+    T, K = H.shape
     L = E.shape[0]
-    above, below = 0.0, 0.0
-    for s in range(bounds.shape[0]):
-        start, stop_active, stop = bounds[s]
-        for t in range(start, stop_active):
+    sums[:] = 0
+    last = min(T, first + step)
+    segment = np.searchsorted(bounds[:, 0], first, side="right") - 1
+    while segment < bounds.shape[0] and bounds[segment, 0] < last:
+        start, stop_active, stop = bounds[segment]
+        segment += 1
+        for t in range(max(first, start), min(last, stop_active)):
             left = stop - t
             for k in range(K):
-                h = np.float64(H[t, k])
+                h, slope = np.float64(H[t, k]), np.float64(g[t, k])
                 curvature = A[k, L - 1, k] if left >= L else E[L - left, k, L - left, k]
-                part = _part(h, g[t, k] + l1[k] + l2[k] * h, curvature + l2[k])
-                above += part * part
-                below += h * h
-    return above, below
+                part = _part(h, slope + l1[k] + l2[k] * h, curvature + l2[k])
+                sums[2] += part * part
+                if h != 0:
+                    square = h * h
+                    sums[0] += C[t, k] * h
+                    sums[1] += slope * h
+                    sums[3] += square
+                    sums[4 + k] += h
+                    sums[4 + K + k] += square
+
+
+@kernel
+def extrapolate(now, before, beta, step, out, flags, threads):
+    """max(0, now + β·(now − before)), all (T, K), in runs of ``step`` entries (changes out, flags).
+
+    flags (runs + 2,), zero. Any number of threads make the call at the same time.
+    """
+    a, b, c = now.reshape(now.size), before.reshape(now.size), out.reshape(now.size)
+    m = flags.size - 2
+    begin = add(flags, m + 1, 1) * m // threads
+    zero = now.dtype.type(0)
+    mine = 0
+    for place in range(begin, begin + m):
+        run = place % m
+        if claim(flags, run, 0, 1):
+            mine += 1
+            for i in range(run * step, min(a.size, (run + 1) * step)):
+                c[i] = max(zero, a[i] + beta * (a[i] - b[i]))
+    add(flags, m, mine)
+    wait_until(flags, m, m)

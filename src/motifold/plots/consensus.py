@@ -46,9 +46,7 @@ def plot_consensus(
     >>> figure.axes[0].get_title().split()
     ['3', 'of', '3', '*', '1.00']
     """
-    shown = [
-        m for m in range(len(consensus.found)) if consensus.stable[m] or consensus.found[m] > 1
-    ][:_SHOWN] or [0]
+    shown = consensus.recurring[:_SHOWN].tolist() or [0]
     stars = [" *" if consensus.stable[m] else "" for m in shown]
     titles = [
         f"{consensus.found[m]} of {consensus.n_fits}{star}\n{consensus.similarity[m]:.2f}"

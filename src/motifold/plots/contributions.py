@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.gridspec import GridSpec
 
 from motifold.estimator import CNMF
-from motifold.plots.decimate import pool
-from motifold.plots.recording import Fit, Power, Window
+from motifold.findings.decomposition import Contributions, Decomposition
 from motifold.plots.style import (
     IMAGE_MAP,
     Features,
@@ -26,18 +23,9 @@ from motifold.plots.style import (
     scale,
     time_label,
 )
+from motifold.plots.view import Images, View
 
 _WIDTH = 11.0  # inches of the figure
-
-
-@dataclass(frozen=True)
-class _Contributions:
-    """What the motifs make of the stretch of time that is drawn."""
-
-    reference: npt.NDArray[Any]  # (columns, N), the data or, without it, the reconstruction
-    parts: list[npt.NDArray[Any]]  # (columns, N) for each motif
-    shares: npt.NDArray[Any]  # (K,) of the reference's power
-    together: float  # share of all motifs at once
 
 
 def plot_contributions(
@@ -93,41 +81,58 @@ def plot_contributions(
     ['data', 'colorbar', 'motif 0', 'motif 1', 'colorbar', 'shares']
     """
     check_rate(rate)
-    fit = Fit.from_options(model, activations, lengths)
-    data = None if X is None else fit.checked_data(X)
-    window = Window.from_range(time_range, rate, fit.shape[0])
+    fit = Decomposition.of(model, X, activations, lengths)
+    view = View.from_range(time_range, rate, fit.shape[0])
     names = getattr(model, "feature_names_in_", None)
     features = Features.from_options(fit.shape[1], feature_axis, feature_label, names)
-    chosen = _checked_motifs(motifs, fit.H.shape[1])
-    found = _contributions(fit, data, window)
+    return draw_contributions(fit, features, view, _chosen(motifs, fit.H.shape[1]), figure)
 
-    name = "data" if data is not None else "reconstruction"
-    height = float(np.clip(7 / len(chosen), 0.4, 1.4))  # inches of a motif's row
-    figure = prepared_figure(figure, (_WIDTH, 2.6 + height * len(chosen)))
+
+def draw_contributions(
+    fit: Decomposition,
+    features: Features,
+    view: View,
+    motifs: list[int],
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """The picture of ``plot_contributions``, of a recording that is taken apart already."""
+    found = Contributions(fit)
+    name = "reconstruction" if fit.X is None else "data"
+
+    def rows(a: int, b: int) -> Images:
+        reference, parts = found.block(a, b)
+        return {name: reference} | {f"motif {k}": part for k, part in enumerate(parts)}
+
+    images = view.pooled(rows)
+    height = float(np.clip(7 / len(motifs), 0.4, 1.4))  # inches of a motif's row
+    figure = prepared_figure(figure, (_WIDTH, 2.6 + height * len(motifs)))
     grid = GridSpec(
-        1 + len(chosen),
+        1 + len(motifs),
         3,
         figure=figure,
         width_ratios=[2, 8, 0.2],
-        height_ratios=[max(1.4, height)] + [height] * len(chosen),
+        height_ratios=[max(1.4, height)] + [height] * len(motifs),
     )
     top = figure.add_subplot(grid[0, 1], label=name)
-    norm = scale(found.reference)
-    image = features.draw_image(top, found.reference, window.span, cmap=IMAGE_MAP, norm=norm)
+    norm = scale(images[name])
+    image = features.draw_image(top, images[name], view.span, cmap=IMAGE_MAP, norm=norm)
     top.set_title(name, fontsize="medium")
     top.tick_params(labelbottom=False)
     features.draw_labels(top)
     draw_colorbar(figure, image, grid[0, 2], "value")
-    rows = [figure.add_subplot(grid[1 + i, 1], sharex=top, sharey=top) for i in range(len(chosen))]
-    _draw_parts(rows, chosen, found, features, window)
-    draw_colorbar(figure, rows[0].images[0], grid[1:, 2])
-    for axes in (top, *rows):
-        mark_segments(axes, window.breaks(fit.segments), rate)
-    _draw_shares(figure.add_subplot(grid[1:, 0], label="shares"), found, chosen, name)
+    lanes = {
+        f"motif {k}": figure.add_subplot(grid[1 + i, 1], sharex=top, sharey=top, label=f"motif {k}")
+        for i, k in enumerate(motifs)
+    }
+    _draw_parts(lanes, images, features, view)
+    draw_colorbar(figure, lanes[f"motif {motifs[0]}"].images[0], grid[1:, 2])
+    for axes in (top, *lanes.values()):
+        mark_segments(axes, fit.segments.breaks(view.start, view.stop), view.rate)
+    _draw_shares(figure.add_subplot(grid[1:, 0], label="shares"), found, motifs, name)
     return figure
 
 
-def _checked_motifs(motifs: Sequence[int] | None, K: int) -> list[int]:
+def _chosen(motifs: Sequence[int] | None, K: int) -> list[int]:
     chosen = list(range(K)) if motifs is None else [int(k) for k in motifs]
     if not chosen or not all(0 <= k < K for k in chosen) or len(set(chosen)) < len(chosen):
         raise ValueError(
@@ -137,48 +142,26 @@ def _checked_motifs(motifs: Sequence[int] | None, K: int) -> list[int]:
     return chosen
 
 
-def _contributions(fit: Fit, data: npt.NDArray[Any] | None, window: Window) -> _Contributions:
-    """One pass over the stretch of time, in blocks."""
-    K = fit.H.shape[1]
-    columns: list[list[npt.NDArray[Any]]] = [[] for _ in range(K + 1)]
-    power = Power(K)
-    for edges in window.blocks():
-        a, b = int(edges[0]), int(edges[-1])
-        reference = fit.rows(a, b) if data is None else data[a:b]
-        parts = list(fit.parts(a, b))
-        for blocks, values in zip(columns, [*parts, reference], strict=True):
-            blocks.append(pool(values, edges - a))
-        power.add(reference, parts)
-    *images, image = [np.concatenate(blocks) for blocks in columns]
-    return _Contributions(image, images, power.shares, max(0.0, 1 - power.loss**2))
-
-
-def _draw_parts(
-    rows: list[Axes],
-    chosen: list[int],
-    found: _Contributions,
-    features: Features,
-    window: Window,
-) -> None:
+def _draw_parts(lanes: dict[str, Axes], images: Images, features: Features, view: View) -> None:
     """The part of each motif in its row, all on the scale of the strongest."""
-    norm = max((scale(found.parts[k]) for k in chosen), key=lambda norm: float(norm.vmax or 0))
-    for axes, k in zip(rows, chosen, strict=True):
-        axes.set_label(f"motif {k}")
-        features.draw_image(axes, found.parts[k], window.span, cmap=IMAGE_MAP, norm=norm)
+    norm = max((scale(images[name]) for name in lanes), key=lambda norm: float(norm.vmax or 0))
+    for name, axes in lanes.items():
+        features.draw_image(axes, images[name], view.span, cmap=IMAGE_MAP, norm=norm)
         features.draw_labels(axes, shown=False)
-        axes.tick_params(labelbottom=axes is rows[-1], left=False)
-    rows[-1].set_xlabel(time_label("time", window.rate))
+        axes.tick_params(labelbottom=False, left=False)
+    axes.tick_params(labelbottom=True)
+    axes.set_xlabel(time_label("time", view.rate))
 
 
-def _draw_shares(axes: Axes, found: _Contributions, chosen: list[int], name: str) -> None:
+def _draw_shares(axes: Axes, found: Contributions, motifs: list[int], name: str) -> None:
     """Bars, each beside its motif's row."""
-    percent, together = 100 * found.shares[chosen], 100 * found.together
-    bars = axes.barh(range(len(chosen)), percent, height=0.6, color=[colour(k) for k in chosen])
+    percent, together = 100 * found.shares[motifs], 100 * found.explained
+    bars = axes.barh(range(len(motifs)), percent, height=0.6, color=[colour(k) for k in motifs])
     axes.bar_label(bars, fmt="%.1f", padding=3, fontsize="small")
-    axes.set_ylim(len(chosen) - 0.5, -0.5)
+    axes.set_ylim(len(motifs) - 0.5, -0.5)
     axes.set_xlim(0, 1.25 * (percent.max() or 1))  # room for the numbers
-    axes.set_yticks(range(len(chosen)), labels=[f"motif {k}" for k in chosen])
-    for k, label in zip(chosen, axes.get_yticklabels(), strict=True):
+    axes.set_yticks(range(len(motifs)), labels=[f"motif {k}" for k in motifs])
+    for k, label in zip(motifs, axes.get_yticklabels(), strict=True):
         label.set(color=colour(k), fontweight="bold")
     # Not in a title, for which the layout would leave room above every row.
     axes.set_xlabel(f"share of the {name}'s power (%)\nall motifs together: {together:.1f}")

@@ -14,11 +14,10 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.image import AxesImage
 
 from motifold.estimator import CNMF
-from motifold.findings.profiles import sort_features as find_order
+from motifold.findings.decomposition import Decomposition
+from motifold.findings.order import picture_order
 from motifold.plots.decimate import envelope
 from motifold.plots.motifs import draw_lags
-from motifold.plots.order import likeness
-from motifold.plots.recording import Fit, Window
 from motifold.plots.style import (
     IMAGE_MAP,
     Features,
@@ -32,6 +31,7 @@ from motifold.plots.style import (
     scale,
     time_label,
 )
+from motifold.plots.view import Images, View
 
 _WIDTH = 12.8  # inches of the figure
 _HEIGHTS = {1: 5.8, 2: 8.2}  # by the number of images in the middle
@@ -40,14 +40,14 @@ _MANY_LANES = 20
 
 
 @dataclass(frozen=True)
-class _View:
-    """What is drawn: one stretch of time, features in the order of the picture."""
+class _Panels:
+    """What is drawn of one stretch of time."""
 
     motifs: npt.NDArray[Any]  # (K, L, N)
-    times: npt.NDArray[Any]  # (points,) of the activations, in bins from the window's start
+    times: npt.NDArray[Any]  # (points,) of the activations, in bins from the view's start
     activations: npt.NDArray[Any]  # (points, K), as shares of what fills a lane
-    recordings: dict[str, npt.NDArray[Any]]  # "data" and "reconstruction", (columns, N)
-    window: Window
+    recordings: Images  # "data" and "reconstruction"
+    view: View
     breaks: npt.NDArray[Any]  # bins at which a new segment starts
     features: Features
 
@@ -127,63 +127,58 @@ def plot_factors(
     ['motif 0', 'motif 1', 'activations', 'data', 'reconstruction', 'colorbar']
     """
     check_rate(rate)
-    fit = Fit.from_options(model, activations, lengths)
-    window = Window.from_range(time_range, rate, fit.shape[0])
-    features = Features.from_options(
-        fit.shape[1], feature_axis, feature_label, getattr(model, "feature_names_in_", None)
-    )
-    order = np.arange(fit.shape[1])
-    if sort_features is None:
-        sort_features = feature_axis is None and not _has_order(fit, X)
-    if sort_features:
-        order = find_order(model.components_, weights=np.square(fit.H).sum(axis=0)).order
+    fit = Decomposition.of(model, X, activations, lengths)
+    view = View.from_range(time_range, rate, fit.shape[0])
+    names = getattr(model, "feature_names_in_", None)
+    features = Features.from_options(fit.shape[1], feature_axis, feature_label, names)
+    order = picture_order(fit, sort_features, has_axis=feature_axis is not None)
+    if order is not None:
         features = features.reordered(order)
-    times, H = envelope(fit.H[window.start : window.stop])
-    view = _View(
-        motifs=model.components_[:, :, order],
+    return draw_factors(fit, features, view, show=show, figure=figure)
+
+
+def draw_factors(
+    fit: Decomposition,
+    features: Features,
+    view: View,
+    *,
+    show: str = "both",
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """The picture of ``plot_factors``, of a recording that is taken apart already."""
+    times, H = envelope(fit.H[view.start : view.stop])
+    panels = _Panels(
+        motifs=fit.model.components_,
         times=times,
-        activations=H / fit.ceiling(window, None if X is None else fit.checked_data(X)),
-        recordings={
-            name: image[:, order] for name, image in _recordings(fit, X, window, show).items()
-        },
-        window=window,
-        breaks=window.breaks(fit.segments),
+        activations=H / fit.ceiling(view.start, view.stop),
+        recordings=_recordings(fit, view, show),
+        view=view,
+        breaks=fit.segments.breaks(view.start, view.stop),
         features=features,
     )
-    size = (_WIDTH, _HEIGHTS[len(view.recordings)])
-    return _draw(view, prepared_figure(figure, size))
+    size = (_WIDTH, _HEIGHTS[len(panels.recordings)])
+    return _draw(panels, prepared_figure(figure, size))
 
 
-# --- what to draw ---------------------------------------------------------------------------
-
-
-def _recordings(fit: Fit, X: Any, window: Window, show: str) -> dict[str, npt.NDArray[Any]]:
-    """The images in the middle by their names, (columns, N)."""
+def _recordings(fit: Decomposition, view: View, show: str) -> Images:
+    """The images in the middle."""
     if show not in ("both", "data", "reconstruction"):
         raise ValueError(f'show must be "both", "data" or "reconstruction", not {show!r}.')
-    if X is None and show == "data":
+    if fit.X is None and show == "data":
         raise ValueError('show="data" must have the data: give X.')
-    images = {}
-    if X is not None:
-        data = fit.checked_data(X)
-        if show != "reconstruction":
-            images["data"] = window.pooled(lambda a, b: data[a:b])
-    if show != "data":
-        images["reconstruction"] = window.pooled(fit.rows)
-    return images
 
+    def rows(a: int, b: int) -> Images:
+        data = {} if fit.X is None or show == "reconstruction" else {"data": fit.X[a:b]}
+        return data if show == "data" else data | {"reconstruction": fit.rows(a, b)}
 
-def _has_order(fit: Fit, X: Any) -> bool:
-    """Whether neighbouring features are alike, in the data or, without it, in the motifs."""
-    rows = np.concatenate(fit.model.components_) if X is None else fit.checked_data(X)
-    return likeness(rows).shows_an_order
+    return view.pooled(rows)
 
 
 # --- drawing --------------------------------------------------------------------------------
 
 
-def _draw(view: _View, figure: Figure) -> Figure:
-    K, n_images = len(view.motifs), len(view.recordings)
+def _draw(panels: _Panels, figure: Figure) -> Figure:
+    K, n_images = len(panels.motifs), len(panels.recordings)
     n_columns = -(-K // n_images)  # motifs wrap onto as many rows as there are images of data
     grid = GridSpec(
         1 + n_images,
@@ -192,21 +187,21 @@ def _draw(view: _View, figure: Figure) -> Figure:
         width_ratios=[1] * n_columns + [max(8, 1.5 * n_columns), 0.2],
         height_ratios=[min(1.6, 0.2 + 0.08 * K)] + [1] * n_images,
     )
-    motifs = _draw_motifs(figure, grid, view)
+    motifs = _draw_motifs(figure, grid, panels)
     top = figure.add_subplot(grid[0, n_columns], label="activations")
-    _draw_activations(top, view)
-    image = _draw_recordings(figure, grid, view, top, motifs[0])
+    _draw_activations(top, panels)
+    image = _draw_recordings(figure, grid, panels, top, motifs[0])
     draw_colorbar(figure, image, grid[1:, n_columns + 1])
     return figure
 
 
-def _draw_motifs(figure: Figure, grid: GridSpec, view: _View) -> list[Axes]:
+def _draw_motifs(figure: Figure, grid: GridSpec, panels: _Panels) -> list[Axes]:
     """One image per motif, in the columns at the left; only the outer ones bear labels."""
     n_columns = grid.ncols - 2
     is_narrow = n_columns >= _MANY_COLUMNS
-    last_row = (len(view.motifs) - 1) // n_columns
+    last_row = (len(panels.motifs) - 1) // n_columns
     drawn: list[Axes] = []
-    for k, motif in enumerate(view.motifs):
+    for k, motif in enumerate(panels.motifs):
         row, column = divmod(k, n_columns)
         shared = drawn[0] if drawn else None
         axes = figure.add_subplot(
@@ -214,21 +209,21 @@ def _draw_motifs(figure: Figure, grid: GridSpec, view: _View) -> list[Axes]:
         )
         drawn.append(axes)
         norm = Normalize(0, motif.max() or 1)
-        duration = in_time(len(motif), view.window.rate)
-        view.features.draw_image(axes, motif, (0, duration), cmap=motif_map(k), norm=norm)
+        duration = in_time(len(motif), panels.view.rate)
+        panels.features.draw_image(axes, motif, (0, duration), cmap=motif_map(k), norm=norm)
         title = f"{k}" if is_narrow else f"motif {k}"
         axes.set_title(title, color=colour(k), fontweight="bold", fontsize="medium")
-        view.features.draw_labels(axes, shown=column == 0)
+        panels.features.draw_labels(axes, shown=column == 0)
         is_labelled = row == last_row and (column == 0 or not is_narrow)
-        draw_lags(axes, len(motif), view.window.rate, shown=is_labelled, zero=not is_narrow)
+        draw_lags(axes, len(motif), panels.view.rate, shown=is_labelled, zero=not is_narrow)
     return drawn
 
 
-def _draw_activations(axes: Axes, view: _View) -> None:
+def _draw_activations(axes: Axes, panels: _Panels) -> None:
     """One lane per motif, the first on top, all on one scale."""
-    K = view.activations.shape[1]
-    times = in_time(view.window.start + view.times, view.window.rate)
-    heights = 0.95 * np.minimum(view.activations, 1)
+    K = panels.activations.shape[1]
+    times = in_time(panels.view.start + panels.times, panels.view.rate)
+    heights = 0.95 * np.minimum(panels.activations, 1)
     floors = np.arange(K)[::-1]
     for k, floor in enumerate(floors):
         trace = floor + heights[:, k]
@@ -243,23 +238,23 @@ def _draw_activations(axes: Axes, view: _View) -> None:
     axes.set_title("activations", fontsize="medium")
     axes.tick_params(labelbottom=False)
     axes.spines[["top", "right"]].set_visible(False)
-    mark_segments(axes, view.breaks, view.window.rate)
+    mark_segments(axes, panels.breaks, panels.view.rate)
 
 
 def _draw_recordings(
-    figure: Figure, grid: GridSpec, view: _View, top: Axes, left: Axes
+    figure: Figure, grid: GridSpec, panels: _Panels, top: Axes, left: Axes
 ) -> AxesImage:
     """The data and the reconstruction on one scale, below each other."""
-    norm = scale(next(iter(view.recordings.values())))
-    for row, (name, recording) in enumerate(view.recordings.items(), start=1):
+    norm = scale(next(iter(panels.recordings.values())))
+    for row, (name, recording) in enumerate(panels.recordings.items(), start=1):
         axes = figure.add_subplot(grid[row, grid.ncols - 2], sharex=top, sharey=left, label=name)
-        image = view.features.draw_image(
-            axes, recording, view.window.span, cmap=IMAGE_MAP, norm=norm
+        image = panels.features.draw_image(
+            axes, recording, panels.view.span, cmap=IMAGE_MAP, norm=norm
         )
         axes.set_title(name, fontsize="medium")
-        axes.tick_params(labelbottom=row == len(view.recordings))
-        no_motif_beside = row > len(view.motifs)
-        view.features.draw_labels(axes, shown=no_motif_beside)
-        mark_segments(axes, view.breaks, view.window.rate)
-    axes.set_xlabel(time_label("time", view.window.rate))
+        axes.tick_params(labelbottom=row == len(panels.recordings))
+        no_motif_beside = row > len(panels.motifs)
+        panels.features.draw_labels(axes, shown=no_motif_beside)
+        mark_segments(axes, panels.breaks, panels.view.rate)
+    axes.set_xlabel(time_label("time", panels.view.rate))
     return image

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from motifold.findings.courses import Course, median_course
 from motifold.plots.decimate import MAX_COLUMNS
 from motifold.plots.style import LINE_STYLES, MARKERS, colour, prepared_figure
 
 _SIZE = (6.4, 4.2)  # inches
 _WIDE_TIMES = 30.0  # a span of times, as a ratio, from which on their axis is better logarithmic
 _WIDE_LOSSES = 10.0
-
-Curve = tuple[npt.NDArray[Any], npt.NDArray[Any]]  # seconds and loss
 
 
 def plot_loss(
@@ -84,7 +82,7 @@ def plot_loss(
     return ax
 
 
-def _curves_of(fits: Any, label: str) -> list[Curve]:
+def _curves_of(fits: Any, label: str) -> list[Course]:
     """The curves of one label, checked."""
     fits = list(fits) if isinstance(fits, (list, tuple)) else [fits]
     if not fits:
@@ -108,7 +106,7 @@ def _curves_of(fits: Any, label: str) -> list[Curve]:
     return found
 
 
-def _logarithmic(log: str | None, curves: list[Curve]) -> tuple[bool, bool]:
+def _logarithmic(log: str | None, curves: list[Course]) -> tuple[bool, bool]:
     """Whether the axis of time and the axis of loss are logarithmic."""
     if log != "auto":
         return log in ("x", "both"), log in ("y", "both")
@@ -122,7 +120,7 @@ def _logarithmic(log: str | None, curves: list[Curve]) -> tuple[bool, bool]:
     return max(lasts) > _WIDE_TIMES * first, wide
 
 
-def _drawable(curve: Curve, log_x: bool, log_y: bool) -> Curve:
+def _drawable(curve: Course, log_x: bool, log_y: bool) -> Course:
     seconds, loss = curve
     kept = np.isfinite(loss)
     if log_x:
@@ -132,13 +130,13 @@ def _drawable(curve: Curve, log_x: bool, log_y: bool) -> Curve:
     return seconds[kept], loss[kept]
 
 
-def _draw_group(ax: Axes, i: int, label: str, runs: list[Curve]) -> None:
+def _draw_group(ax: Axes, i: int, label: str, runs: list[Course]) -> None:
     runs = [run for run in runs if run[0].size]
     if len(runs) > 1:
         for seconds, loss in runs:
             ax.plot(seconds, loss, color=colour(i), linewidth=0.7, alpha=0.45, label="_run")
         label = f"{label} (median of {len(runs)})"
-    seconds, loss = _median(runs) if runs else (np.empty(0), np.empty(0))
+    seconds, loss = median_course(runs, MAX_COLUMNS) if runs else (np.empty(0), np.empty(0))
     ax.plot(
         seconds,
         loss,
@@ -150,18 +148,6 @@ def _draw_group(ax: Axes, i: int, label: str, runs: list[Curve]) -> None:
         markevery=(0.04 * (i % 4), 0.2),  # shares of the axes' diagonal, apart from each other
         label=label,
     )
-
-
-def _median(runs: list[Curve]) -> Curve:
-    """The median of the runs at each of their times, from the start of the last to start."""
-    if len(runs) == 1:
-        return runs[0]
-    times = np.unique(np.concatenate([seconds for seconds, _ in runs]))
-    times = times[times >= max(seconds[0] for seconds, _ in runs)]
-    if len(times) > MAX_COLUMNS:
-        times = times[np.linspace(0, len(times) - 1, MAX_COLUMNS).round().astype(int)]
-    losses = np.stack([np.interp(times, seconds, loss) for seconds, loss in runs])
-    return times, np.median(losses, axis=0)
 
 
 def _label_axes(ax: Axes, log_x: bool, log_y: bool) -> None:

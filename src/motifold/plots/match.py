@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
-from motifold.matching import match_motifs
+from motifold.findings.matching import match_motifs
 from motifold.plots.motifs import plot_motifs
 from motifold.plots.style import prepared_figure
 
@@ -32,7 +32,7 @@ def plot_match(
     a, b : CNMF or array-like of shape (n_components, n_lags, n_features)
         Fitted models, or their motifs, with the same lags and features.
     max_shift
-        As in ``motifold.match_motifs``.
+        As in ``motifold.matching.match_motifs``.
     rate, feature_axis, feature_label, figure
         As in ``plot_motifs``.
 

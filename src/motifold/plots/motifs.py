@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
 
+from motifold.findings.overlap import checked_motifs
 from motifold.plots.style import (
     IMAGE_MAP,
     Features,
@@ -73,14 +74,26 @@ def plot_motifs(
     (['motif 0', 'motif 1', 'motif 2'], 'lag (s)')
     """
     check_rate(rate)
-    motifs = _checked_motifs(components)
-    K, L, N = motifs.shape
+    motifs = checked_motifs(components, nonnegative=False)
+    names = getattr(components, "feature_names_in_", None)
+    features = Features.from_options(motifs.shape[2], feature_axis, feature_label, names)
+    return draw_motifs(motifs, features, rate, titles, shared_scale, figure)
+
+
+def draw_motifs(
+    motifs: npt.NDArray[Any],
+    features: Features,
+    rate: float | None = None,
+    titles: Sequence[str] | None = None,
+    shared_scale: bool = False,
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """The picture of ``plot_motifs``, of motifs (K, L, N) on a given axis of features."""
+    K, L, _ = motifs.shape
     if titles is None:
         titles = [f"motif {k}" for k in range(K)]
     if len(titles) != K:
         raise ValueError(f"titles must name each of the {K} motifs; there are {len(titles)}.")
-    names = getattr(components, "feature_names_in_", None)
-    features = Features.from_options(N, feature_axis, feature_label, names)
     n_rows = -(-K // _MAX_COLUMNS)
     n_columns = -(-K // n_rows)
     size = (1.2 + _CELL[0] * max(n_columns, 4), 0.6 + _CELL[1] * max(n_rows, 1.4))
@@ -118,13 +131,3 @@ def draw_lags(axes: Axes, L: int, rate: float | None, *, shown: bool, zero: bool
     axes.tick_params(labelbottom=shown)
     if shown:
         axes.set_xlabel(time_label("lag", rate))
-
-
-def _checked_motifs(components: Any) -> np.ndarray:
-    motifs = np.asarray(getattr(components, "components_", components))
-    if motifs.ndim != 3 or motifs.dtype.kind not in "fiub" or 0 in motifs.shape:
-        raise ValueError(
-            "components must be a fitted model or an array of shape (n_components, n_lags, "
-            f"n_features); its shape is {motifs.shape}, its dtype {motifs.dtype}."
-        )
-    return motifs

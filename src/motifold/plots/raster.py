@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
+from motifold.findings.decomposition import stacked
 from motifold.findings.profiles import FeatureOrder
 from motifold.findings.table import Table
-from motifold.plots.recording import Window, stacked
 from motifold.plots.style import (
     IMAGE_MAP,
     Features,
@@ -21,6 +21,7 @@ from motifold.plots.style import (
     scale,
     time_label,
 )
+from motifold.plots.view import View
 
 
 def plot_raster(
@@ -73,21 +74,21 @@ def plot_raster(
             f"X must have the {len(order.order)} features (columns) that were sorted; its shape is "
             f"{data.shape}."
         )
-    window = Window.from_range(time_range, rate, len(data))
+    view = View.from_range(time_range, rate, len(data))
     figure = prepared_figure(figure, (11.0, 5.0))
     grid = figure.add_gridspec(2, 2, width_ratios=[0.015, 1], height_ratios=[0.1, 1])
     above = figure.add_subplot(grid[0, 1], label="events")
     strip = figure.add_subplot(grid[1, 0], label="motifs")
     axes = figure.add_subplot(grid[1, 1], label="data", sharex=above)
-    image = window.pooled(lambda a, b: data[a:b][:, order.order])
+    image = view.pooled(lambda a, b: {"data": data[a:b][:, order.order]})["data"]
     features = Features(order.order, "feature (sorted by motif and lag)")
     features.draw_image(
-        axes, image, window.span, cmap=IMAGE_MAP, norm=scale(image), interpolation="nearest"
+        axes, image, view.span, cmap=IMAGE_MAP, norm=scale(image), interpolation="nearest"
     )
     axes.set_xlabel(time_label("time", rate))
     axes.tick_params(labelleft=False, left=False)
     _draw_strip(strip, order, features)
-    _draw_events(above, events, window, rate)
+    _draw_events(above, events, view, rate)
     return figure
 
 
@@ -115,12 +116,12 @@ def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
     strip.set_yticks([])
 
 
-def _draw_events(above: Axes, events: Table | None, window: Window, rate: float | None) -> None:
+def _draw_events(above: Axes, events: Table | None, view: View, rate: float | None) -> None:
     above.axis("off")
     if events is None or len(events) == 0:
         return
     bins, motifs = events["bin"].astype(float), events["motif"]
-    drawn = (window.edges[0] <= bins) & (bins < window.edges[-1])
+    drawn = (view.edges[0] <= bins) & (bins < view.edges[-1])
     shades = [colour(int(k)) for k in motifs[drawn]]
     above.scatter(in_time(bins[drawn], rate), motifs[drawn], c=shades, marker="v", s=16)
     above.set_ylim(events["motif"].max() + 0.7, -0.7)

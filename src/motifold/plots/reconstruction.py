@@ -10,7 +10,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from motifold.plots.recording import Fit, Window, stacked
+from motifold.data import Segments
+from motifold.findings.decomposition import Decomposition, stacked
 from motifold.plots.style import (
     IMAGE_MAP,
     Features,
@@ -21,6 +22,7 @@ from motifold.plots.style import (
     scale,
     time_label,
 )
+from motifold.plots.view import Images, View
 
 _WIDTH, _ROW = 9.6, 2.3  # inches of the figure, and of one recording's height
 
@@ -76,51 +78,55 @@ def plot_reconstruction(
     if data.ndim != 2:
         raise ValueError(f"X must have shape (n_samples, n_features), not {data.shape}.")
     rows, segments = _rows_and_segments(reconstruction, data.shape)
-    window = Window.from_range(time_range, rate, data.shape[0])
+    view = View.from_range(time_range, rate, data.shape[0])
     names = getattr(reconstruction, "feature_names_in_", None)
     features = Features.from_options(data.shape[1], feature_axis, feature_label, names)
-    images = {
-        "data": window.pooled(lambda a, b: data[a:b]),
-        "reconstruction": window.pooled(rows),
-    }
-    if residual:
-        images["residual"] = window.pooled(lambda a, b: np.abs(data[a:b] - rows(a, b)))
-    figure = prepared_figure(figure, (_WIDTH, 0.6 + _ROW * len(images)))
-    draw_recordings(figure, images, features, window, window.breaks(segments))
-    return figure
+    breaks = segments.breaks(view.start, view.stop)
+    return draw_reconstruction(data, rows, features, view, breaks, residual, figure)
 
 
-def draw_recordings(
-    figure: Figure,
-    images: dict[str, npt.NDArray[Any]],
+def draw_reconstruction(
+    data: npt.NDArray[Any],
+    rows: Rows,
     features: Features,
-    window: Window,
+    view: View,
     breaks: npt.NDArray[Any],
-) -> None:
-    """Images (columns, N) below each other on the scale of the first, with a colour bar."""
+    residual: bool = True,
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """The picture of ``plot_reconstruction``: X̂ is ``rows``, segments start at ``breaks``."""
+
+    def images_of(a: int, b: int) -> Images:
+        X, X_hat = data[a:b], rows(a, b)
+        images = {"data": X, "reconstruction": X_hat}
+        return images | {"residual": np.abs(X - X_hat)} if residual else images
+
+    images = view.pooled(images_of)
+    figure = prepared_figure(figure, (_WIDTH, 0.6 + _ROW * len(images)))
     grid = figure.add_gridspec(len(images), 2, width_ratios=[40, 1])
-    norm = scale(next(iter(images.values())))
+    norm = scale(images["data"])  # of all
     first: Axes | None = None
     for row, (name, values) in enumerate(images.items()):
         axes = figure.add_subplot(grid[row, 0], sharex=first, sharey=first, label=name)
         first = first or axes
-        image = features.draw_image(axes, values, window.span, cmap=IMAGE_MAP, norm=norm)
+        image = features.draw_image(axes, values, view.span, cmap=IMAGE_MAP, norm=norm)
         axes.set_title("|data − reconstruction|" if name == "residual" else name, fontsize="medium")
         features.draw_labels(axes)
         axes.tick_params(labelbottom=row == len(images) - 1)
-        mark_segments(axes, breaks, window.rate)
-    axes.set_xlabel(time_label("time", window.rate))
+        mark_segments(axes, breaks, view.rate)
+    axes.set_xlabel(time_label("time", view.rate))
     draw_colorbar(figure, image, grid[:, 1])
+    return figure
 
 
-def _rows_and_segments(reconstruction: Any, shape: tuple[int, ...]) -> tuple[Rows, Any]:
-    """A function that gives rows of the reconstruction, and the segment of each row."""
+def _rows_and_segments(reconstruction: Any, shape: tuple[int, ...]) -> tuple[Rows, Segments]:
+    """A function that gives rows of the reconstruction, and the segments."""
     if hasattr(reconstruction, "inverse_transform"):
-        fit = Fit.from_options(reconstruction, None, None)
+        fit = Decomposition.of(reconstruction)
         rows, segments, found = fit.rows, fit.segments, fit.shape
     else:
         X_hat = stacked(reconstruction)
-        rows, segments, found = (lambda a, b: X_hat[a:b]), np.zeros(len(X_hat)), X_hat.shape
+        rows, segments, found = (lambda a, b: X_hat[a:b]), Segments([len(X_hat)]), X_hat.shape
     if found != shape:
         raise ValueError(
             f"X must have the shape of its reconstruction: X has {shape}, the reconstruction "

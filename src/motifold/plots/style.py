@@ -126,6 +126,7 @@ class Features:
     names: npt.NDArray[Any]  # (N,) names or numbers
     label: str
     values: npt.NDArray[Any] | None = None  # (N,) monotone, in the units of the label
+    order: npt.NDArray[np.intp] | None = None  # (N,) in which features are drawn; None: as they are
 
     @classmethod
     def from_options(
@@ -151,7 +152,7 @@ class Features:
 
     def reordered(self, order: npt.NDArray[np.intp]) -> Features:
         """The same features in another order, in which values no longer make an axis."""
-        return Features(self.names[order], f"{self.label} (sorted)")
+        return Features(self.names[order], f"{self.label} (sorted)", order=order)
 
     @property
     def limits(self) -> tuple[float, float]:
@@ -164,6 +165,7 @@ class Features:
         self, axes: Axes, image: npt.NDArray[Any], span: tuple[float, float], **options: Any
     ) -> AxesImage:
         """Draw ``image`` (time, features) with time from left to right over ``span``."""
+        image = image if self.order is None else image[:, self.order]
         drawn = axes.imshow(
             image.T, aspect="auto", extent=(*span, image.shape[1] - 0.5, -0.5), **options
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from motifold.estimator import CNMF
-from motifold.files import written_whole
+from motifold.files import check_writable, write_whole
 from motifold.io import Recording
 from motifold.report.clips import write_sound
 
@@ -37,7 +37,8 @@ def write_report(
 
     Examples
     --------
-    >>> import os, tempfile
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> from motifold import CNMF
     >>> from motifold.datasets import make_sequences
     >>> from motifold.io import Recording
@@ -45,14 +46,13 @@ def write_report(
     >>> X = make_sequences(300, 20, 2, 8, random_state=0).X
     >>> model = CNMF(n_components=2, n_lags=8, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "report.html")
+    ...     path = Path(folder) / "report.html"
     ...     write_report(path, model, Recording(X, "sequences", rate=10.0))
-    ...     os.path.getsize(path) > 100_000
+    ...     "<h2>Motifs</h2>" in path.read_text(encoding="utf-8")
     True
     """
-    from motifold.report.facts import Facts
+    from motifold.findings.facts import Facts
     from motifold.report.page import page
 
-    text = page(Facts.gather(model, recording.checked(), sort))
-    with written_whole(path) as part:
-        part.write_text(text, encoding="utf-8")
+    check_writable(path)
+    write_whole(path, page(Facts.gather(model, recording.checked(), sort)))

@@ -13,7 +13,9 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.estimator import CNMF
-from motifold.files import written_whole
+from motifold.files import check_writable, write_whole
+from motifold.findings.decomposition import Decomposition
+from motifold.findings.times import bins_of
 from motifold.io import Options, Recording
 from motifold.io.reading import READERS
 
@@ -77,6 +79,7 @@ def write_sound(
     (4000, 1.0)
     """
     check_is_fitted(model)
+    check_writable(path)
     K = len(model.components_)
     if not 0 <= motif < K:
         raise ValueError(f"motif must be from 0 to {K - 1}, a position in components_: {motif}.")
@@ -86,29 +89,16 @@ def write_sound(
             f"{recording.source}: it is no sound file, or not there any more. Only the motifs of "
             "a sound file can be heard."
         )
+    T, lengths = recording.shape[0], recording.lengths
+    start, stop = bins_of(time_range, recording.rate, T, cut=True)
     if activations is None:
-        activations = model.transform(recording.X)
+        activations = model.transform(recording.X, lengths=lengths, mask=recording.mask)
     H = np.asarray(activations)
-    if H.shape != (recording.shape[0], K):
-        raise ValueError(f"activations must have shape {(recording.shape[0], K)}, not {H.shape}.")
-    waveform = motif_alone(sound, model, H, motif, *_bins(time_range, recording))
-    with written_whole(path) as part:
-        part.write_bytes(wav(waveform, sound.rate))
-
-
-def _bins(time_range: tuple[float, float] | None, recording: Recording) -> tuple[int, int]:
-    """First bin and the one after the last."""
-    T, rate = recording.shape[0], recording.rate
-    if time_range is None:
-        return 0, T
-    assert rate is not None  # of a sound it is known
-    start, stop = (round(seconds * rate) for seconds in time_range)
-    if not 0 <= start < min(stop, T):
-        raise ValueError(
-            f"time_range must be (start, end) in seconds, within 0 and {T / rate:.4g}, not "
-            f"{time_range}."
-        )
-    return start, min(stop, T)
+    if H.shape != (T, K):
+        raise ValueError(f"activations must have shape {(T, K)}, not {H.shape}.")
+    fit = Decomposition.of(model, None, H, lengths)
+    waveform = sound.invert(fit.part(motif, start, stop), start)
+    write_whole(path, wav(waveform, sound.rate))
 
 
 def sound_of(recording: Recording) -> Sound | None:
@@ -120,17 +110,6 @@ def sound_of(recording: Recording) -> Sound | None:
     from motifold.io.audio import read_sound
 
     return read_sound(path, Options(**recording.options))
-
-
-def motif_alone(
-    sound: Sound, model: CNMF, H: npt.NDArray[Any], k: int, start: int, stop: int
-) -> npt.NDArray[Any]:
-    """The waveform of motif k in the bins from ``start`` to ``stop``; H is (T, K)."""
-    first = max(0, start - model.n_lags + 1)  # activations from here on reach into the clip
-    alone = np.zeros_like(H[first:stop])
-    alone[:, k] = H[first:stop, k]
-    part = np.asarray(model.inverse_transform(alone))[start - first :]
-    return sound.invert(part, start)
 
 
 def wav(waveform: npt.NDArray[Any], rate: float) -> bytes:

@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from motifold import __version__
-from motifold.report import pictures, sounds, tables
-from motifold.report.facts import Facts
+from motifold.findings.facts import Facts
+from motifold.report import pictures, sentences, sounds, tables
 from motifold.report.markup import Markup, join, tag
 
 
@@ -57,7 +57,11 @@ def _body(facts: Facts, title: str) -> Markup:
         ),
         _section("Reconstruction", pictures.reconstruction(facts)),
         _section("Events", tables.event_table(facts)),
-        _section("Significance", _test(facts), pictures.significance(facts)),
+        _section(
+            "Significance",
+            tag("p", sentences.outcome_of_the_test(facts)),
+            pictures.significance(facts),
+        ),
         _section(
             "The fit",
             tag(
@@ -83,7 +87,7 @@ def _summary(facts: Facts) -> Markup:
     numbers = [
         ("motifs", str(model.n_components)),
         ("length of a motif", length),
-        ("power explained", f"{100 * (1 - facts.loss**2):.1f}%"),
+        ("power explained", f"{100 * facts.explained:.1f}%"),
         ("relative loss", f"{facts.loss:.4f}"),
         ("events", str(len(facts.events))),
         ("the fit", f"{model.stop_reason_}, {model.n_iter_} iterations"),
@@ -92,29 +96,8 @@ def _summary(facts: Facts) -> Markup:
 
 
 def _warnings(facts: Facts) -> Markup | None:
-    told = facts.warnings()
+    told = sentences.warnings_of(facts)
     if not told:
         return None
     items = [tag("li", sentence) for sentence in told]
     return tag("section", tag("h2", "Before you believe it"), tag("ul", items), class_="warnings")
-
-
-def _test(facts: Facts) -> Markup:
-    found = facts.significance
-    n_tested, n_null = int(found.tested.sum()), found.null.shape[1]
-    sentence = (
-        f"{int(found.significant.sum())} of {n_tested} motifs tested recur more sharply than "
-        f"{n_null} copies of them in which each feature is shifted by a random lag (level "
-        f"{found.alpha:g} for all together, Bonferroni's correction). The p-values are in the "
-        f"table of motifs.{_where(facts)}"
-    )
-    return tag("p", sentence)
-
-
-def _where(facts: Facts) -> str:
-    T, tested = facts.recording.shape[0], facts.tested_bins
-    if tested == T:
-        return ""
-    rate = facts.recording.rate
-    long = f"{tested} time bins" if rate is None else f"{tested / rate:.3g} s"
-    return f" To save time the test took the last {long} of the recording."

@@ -5,11 +5,10 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
-from motifold.report.clips import motif_alone, sound_of, wav
-from motifold.report.facts import Facts
+from motifold.findings.facts import Facts
+from motifold.report.clips import sound_of, wav
 from motifold.report.markup import Markup, tag
 
 if TYPE_CHECKING:
@@ -31,14 +30,13 @@ def players(facts: Facts) -> list[Markup] | None:
 
 
 def _pair(facts: Facts, sound: Sound, k: int) -> Markup:
-    H, L = facts.activations, facts.model.n_lags
-    if not H[:, k].any():
+    n_bins = max(round(_SECONDS * sound.rate / sound.hop), 3 * facts.model.n_lags)
+    stretch = facts.fit.strongest(k, n_bins)
+    if stretch is None:
         return tag("span", "silent")
-    n_bins = max(round(_SECONDS * sound.rate / sound.hop), 3 * L)
-    start = max(0, int(np.argmax(H[:, k])) + L // 2 - n_bins // 2)
-    stop = min(len(H), start + n_bins)
-    alone = motif_alone(sound, facts.model, H, k, start, stop)
-    there = sound.invert(np.asarray(facts.recording.X[start:stop]), start)
+    start, stop = stretch
+    alone = sound.invert(facts.fit.part(k, start, stop), start)
+    there = sound.invert(facts.fit.reference(start, stop), start)
     return tag(
         "div",
         _player("motif", alone, sound.rate, f"Motif {k} alone"),

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-import numpy as np
-
-from motifold import __version__
-from motifold.report.facts import Facts
+from motifold.files import versions
+from motifold.findings.facts import Facts
 from motifold.report.markup import Markup, join, tag
 
 _SHOWN_EVENTS = 2000
@@ -21,16 +17,15 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 
 def motif_table(facts: Facts) -> Markup:
     """One row for each motif."""
-    seconds = facts.recording.seconds
-    per_minute = seconds is not None
+    per_minute = facts.per_minute
     head = ["motif", "share of power", "events"]
-    head += ["events per minute"] if per_minute else []
+    head += [] if per_minute is None else ["events per minute"]
     head += ["p-value", "significant"]
     rows = []
     for k, share in enumerate(facts.shares):
         row: list[Any] = [_swatch(k), f"{100 * share:.1f}%", str(facts.counts[k])]
-        if seconds is not None:
-            row.append(f"{60 * facts.counts[k] / seconds:.3g}")
+        if per_minute is not None:
+            row.append(f"{per_minute[k]:.3g}")
         row += _verdict(facts, k)
         rows.append(row)
     return _table(head, rows, None)
@@ -69,7 +64,7 @@ def event_table(facts: Facts) -> Markup:
     printed = {id(record) for record in shown[:_PRINTED_EVENTS]}
     shown.sort(key=lambda record: (record["bin"], record["motif"]))
     unit = "s" if facts.recording.rate else "bins"
-    several = len(facts.lengths) > 1
+    several = len(facts.fit.segments.lengths) > 1
     head = ["motif", *(["segment"] if several else []), f"time ({unit})", "strength"]
     rows = []
     for record in shown:
@@ -140,30 +135,23 @@ def parameter_table(facts: Facts) -> Markup:
 
 def version_table() -> Markup:
     """What it ran on."""
-    rows = [["motifold", __version__], ["Python", platform.python_version()]]
-    for name in _LIBRARIES:
-        try:
-            rows.append([name, version(name)])
-        except PackageNotFoundError:
-            continue
-    return _table(["program", "version"], [*rows, ["system", platform.platform()]])
+    rows = [[name, found] for name, found in versions(_LIBRARIES).items() if found is not None]
+    return _table(["program", "version"], rows)
 
 
 def data_table(facts: Facts) -> Markup:
     """What the recording is."""
     recording = facts.recording
     T, N = recording.shape
-    X = np.asarray(recording.X)
-    values = X if recording.mask is None else X[recording.mask]
-    extremes = f"{values.min():.4g}, {values.mean():.4g}, {values.max():.4g}"
+    extremes = ", ".join(f"{value:.4g}" for value in facts.extremes)
     rows: list[list[Any]] = [["file", recording.source], ["time bins", T], ["features", N]]
     if recording.rate is not None:
         rows += [["time bins per second", f"{recording.rate:g}"]]
         rows += [["duration", f"{T / recording.rate:.4g} s"]]
-    rows += [["segments", len(facts.lengths)]]
+    rows += [["segments", len(facts.fit.segments.lengths)]]
     rows += [["smallest, mean, largest value", extremes]]
     if facts.n_missing:
-        rows += [["missing entries", f"{facts.n_missing} ({100 * facts.n_missing / X.size:.2g}%)"]]
+        rows += [["missing entries", f"{facts.n_missing} ({100 * facts.missing_share:.2g}%)"]]
     names = recording.feature_names
     if names is not None and recording.feature_axis is None:
         more = f", … ({len(names)} in all)" if len(names) > 30 else ""

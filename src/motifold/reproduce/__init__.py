@@ -8,7 +8,7 @@ from typing import Any
 
 from motifold.reproduce.experiments import EXPERIMENTS
 from motifold.reproduce.report import finished, write_claims, write_curves
-from motifold.reproduce.runs import Plan, Store, run_plan
+from motifold.reproduce.runs import Plan, RunStore, run_plan
 
 __all__ = ["reproduce"]
 
@@ -65,7 +65,7 @@ def reproduce(
         plan = Plan(experiment, seeds, seconds)
         recordings = {data.name: data.load(data_home) for data in experiment.data_sets}
         tell(f"{experiment.title}: {plan.n_runs} fits, {seconds:g} s in all.")
-        runs = run_plan(plan, Store(out, name), recordings)
+        runs = run_plan(plan, RunStore(out, name), recordings)
         written += draw_figures(experiment, runs, recordings, out)
     results = finished(out)
     write_curves(out / "curves.csv", [run for _, runs in results for run in runs])

@@ -10,13 +10,13 @@ from statistics import median
 import numpy as np
 
 from motifold.reproduce.measures import (
-    Fits,
     Ratio,
+    Runs,
     is_harmonic,
-    likeness,
     near_loss,
     progress_when_near,
     seconds_per_iteration,
+    similarities,
     time_to,
     times_slower,
 )
@@ -41,7 +41,7 @@ RULES = (
     "what counts as nearly converged."
 )
 
-FitsOf = dict[str, Fits]  # by the name of the data set
+RunsOf = dict[str, Runs]  # by the name of the data set
 
 
 class Verdict(StrEnum):
@@ -66,7 +66,7 @@ class Claim:
 def claims_of(experiment: str, runs: Sequence[Run]) -> list[Claim]:
     """The claims about one experiment, judged by its fits."""
     names = list(dict.fromkeys(run.data for run in runs))
-    fits = {name: Fits([run for run in runs if run.data == name]) for name in names}
+    fits = {name: Runs([run for run in runs if run.data == name]) for name in names}
     return [Claim(experiment, *judge(fits)) for judge in _JUDGES[experiment]]
 
 
@@ -102,7 +102,7 @@ def judge_growth(first: Ratio, last: Ratio) -> Verdict:
     return Verdict.SHORT if last.at_least else Verdict.FAILS
 
 
-def _slowness(fits: Fits) -> tuple[Ratio, Ratio, str]:
+def _slowness(fits: Runs) -> tuple[Ratio, Ratio, str]:
     """How much slower MU is than HALS and than ANLS, and both as text."""
     hals, anls = fits.slower("MU", "HALS"), fits.slower("MU", "ANLS")
     return hals, anls, f"MU takes {hals} the time of HALS and {anls} that of ANLS"
@@ -113,7 +113,7 @@ def _worse(a: Verdict, b: Verdict) -> Verdict:
     return max(a, b, key=order.index)
 
 
-def _settled(fits: Fits, algorithms: Sequence[str] = ("HALS", "ANLS")) -> bool:
+def _settled(fits: Runs, algorithms: Sequence[str] = ("HALS", "ANLS")) -> bool:
     return all(fits.settled(algorithm) for algorithm in algorithms)
 
 
@@ -125,8 +125,8 @@ def _about(factor: float) -> tuple[float, float]:
 # --- synthetic ------------------------------------------------------------------------------
 
 
-def _similar_at(T: int) -> Callable[[FitsOf], Judgement]:
-    def judge(fits: FitsOf) -> Judgement:
+def _similar_at(T: int) -> Callable[[RunsOf], Judgement]:
+    def judge(fits: RunsOf) -> Judgement:
         of = fits[f"T{T}"]
         hals, anls, measured = _slowness(of)
         verdict = judge_similar((hals, anls))
@@ -137,7 +137,7 @@ def _similar_at(T: int) -> Callable[[FitsOf], Judgement]:
     return judge
 
 
-def _slower_at_10000(fits: FitsOf) -> Judgement:
+def _slower_at_10000(fits: RunsOf) -> Judgement:
     of = fits["T10000"]
     hals, anls, measured = _slowness(of)
     verdict = _worse(*(judge_ratio(ratio, _CLEARLY, np.inf) for ratio in (hals, anls)))
@@ -146,7 +146,7 @@ def _slower_at_10000(fits: FitsOf) -> Judgement:
     return "T = 10000: MU takes significantly longer to converge", measured, verdict
 
 
-def _far_behind_at_50000(fits: FitsOf) -> Judgement:
+def _far_behind_at_50000(fits: RunsOf) -> Judgement:
     of = fits["T50000"]
     hals, anls, measured = _slowness(of)
     made = {
@@ -177,13 +177,13 @@ def _far_behind_at_50000(fits: FitsOf) -> Judgement:
     return claim, measured, verdict
 
 
-def _near_of(fits: Fits, seed: int) -> float:
+def _near_of(fits: Runs, seed: int) -> float:
     """The loss at which HALS, from this start, has nearly converged."""
     (run,) = (run for run in fits.of("HALS") if run.seed == seed)
     return near_loss(run)
 
 
-def _mu_arrives(fits: Fits) -> str:
+def _mu_arrives(fits: Runs) -> str:
     """When MU gets to where HALS has nearly converged, and what its iterations cost."""
     times = [time_to(run, _near_of(fits, run.seed)) for run in fits.of("MU")]
     arrived = [seconds for seconds in times if seconds < np.inf]
@@ -199,7 +199,7 @@ def _mu_arrives(fits: Fits) -> str:
     return f"{text} (one iteration: {costs})"
 
 
-def _grows_with_size(fits: FitsOf) -> Judgement:
+def _grows_with_size(fits: RunsOf) -> Judgement:
     names = ("T500", "T2500", "T10000", "T50000")
     ratios = [fits[name].slower("MU", "HALS") for name in names]
     listed = ", ".join(f"{ratio} at {name[1:]}" for ratio, name in zip(ratios, names, strict=True))
@@ -213,8 +213,8 @@ def _grows_with_size(fits: FitsOf) -> Judgement:
 # --- songbird and speech --------------------------------------------------------------------
 
 
-def _factor(data: str, factor: float, claim: str) -> Callable[[FitsOf], Judgement]:
-    def judge(fits: FitsOf) -> Judgement:
+def _factor(data: str, factor: float, claim: str) -> Callable[[RunsOf], Judgement]:
+    def judge(fits: RunsOf) -> Judgement:
         of = fits[data]
         hals, anls, measured = _slowness(of)
         verdict = _worse(*(judge_ratio(ratio, *_about(factor)) for ratio in (hals, anls)))
@@ -225,8 +225,8 @@ def _factor(data: str, factor: float, claim: str) -> Callable[[FitsOf], Judgemen
     return judge
 
 
-def _hals_and_anls(data: str) -> Callable[[FitsOf], Judgement]:
-    def judge(fits: FitsOf) -> Judgement:
+def _hals_and_anls(data: str) -> Callable[[RunsOf], Judgement]:
+    def judge(fits: RunsOf) -> Judgement:
         of = fits[data]
         ratio = of.slower("ANLS", "HALS")
         verdict = judge_similar((ratio,))
@@ -237,12 +237,12 @@ def _hals_and_anls(data: str) -> Callable[[FitsOf], Judgement]:
     return judge
 
 
-def _alike(data: str) -> Callable[[FitsOf], Judgement]:
-    def judge(fits: FitsOf) -> Judgement:
+def _alike(data: str) -> Callable[[RunsOf], Judgement]:
+    def judge(fits: RunsOf) -> Judgement:
         of = fits[data]
-        found = {name: likeness(of.of(name), of.of("HALS")) for name in ("MU", "ANLS")}
+        found = {name: similarities(of.of(name), of.of("HALS")) for name in ("MU", "ANLS")}
         measured = "similarity to the motifs of HALS, median (least): " + ", ".join(
-            f"{name} {score.median:.2f} ({score.similarity.min():.2f})"
+            f"{name} {score.median:.2f} ({score.matched.min():.2f})"
             for name, score in found.items()
         )
         neighbour = found["MU"].neighbour
@@ -256,7 +256,7 @@ def _alike(data: str) -> Callable[[FitsOf], Judgement]:
     return judge
 
 
-def _harmonic_stacks(fits: FitsOf) -> Judgement:
+def _harmonic_stacks(fits: RunsOf) -> Judgement:
     shares = {}
     for name in ALGORITHMS:
         motifs = np.concatenate([run.components for run in fits["digits"].of(name)])
@@ -270,8 +270,8 @@ def _harmonic_stacks(fits: FitsOf) -> Judgement:
     return claim, f"motifs whose spectrum repeats at a man's pitch: {listed}", verdict
 
 
-def _consistent(*names: str) -> Callable[[FitsOf], Judgement]:
-    def judge(fits: FitsOf) -> Judgement:
+def _consistent(*names: str) -> Callable[[RunsOf], Judgement]:
+    def judge(fits: RunsOf) -> Judgement:
         ahead = [
             min(times_slower(mu, quick).value for quick in quicks) > 1
             for name in names
@@ -290,7 +290,7 @@ def _consistent(*names: str) -> Callable[[FitsOf], Judgement]:
     return judge
 
 
-_JUDGES: dict[str, tuple[Callable[[FitsOf], Judgement], ...]] = {
+_JUDGES: dict[str, tuple[Callable[[RunsOf], Judgement], ...]] = {
     "synthetic": (
         _similar_at(500),
         _similar_at(2500),

@@ -9,24 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from motifold.datasets import fetch_songbird, fetch_spoken_digits, make_sequences
-
-
-@dataclass(frozen=True)
-class Recording:
-    """Data and what is known of its axes."""
-
-    X: npt.NDArray[np.float64]
-    rate: float | None = None
-    feature_axis: npt.NDArray[Any] | None = None
-    feature_label: str | None = None
+from motifold.io import Recording
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """One recording of an experiment; ``weight`` is its part of the experiment's time."""
+    """One recording of an experiment; ``weight`` is its part of the experiment's time.
+
+    ``feature_label``: what the features are, if not frequencies in Hz.
+    """
 
     name: str
     title: str
@@ -34,6 +27,7 @@ class DataSet:
     L: int
     load: Callable[[Path | None], Recording]
     weight: float = 1.0
+    feature_label: str | None = None
 
 
 @dataclass(frozen=True)
@@ -47,17 +41,20 @@ class Experiment:
 
 
 def _sequences(T: int, N: int, K: int, L: int, _: Path | None) -> Recording:
-    return Recording(make_sequences(T, N, K, L, preset="figures", random_state=0).X)
+    return Recording(make_sequences(T, N, K, L, preset="figures", random_state=0).X, "sequences")
 
 
 def _song(data_home: Path | None) -> Recording:
     bird = fetch_songbird(data_home=data_home)
-    return Recording(bird.song, bird.song_rate, np.arange(bird.song.shape[1]), "frequency bin")
+    axis = np.arange(bird.song.shape[1])
+    return Recording(bird.song, "songbird", bird.song_rate, feature_axis=axis)
 
 
 def _speech(data_home: Path | None) -> Recording:
     speech = fetch_spoken_digits(data_home=data_home)
-    return Recording(speech.spectrogram, speech.frame_rate, speech.frequencies)
+    return Recording(
+        speech.spectrogram, "spoken digits", speech.frame_rate, feature_axis=speech.frequencies
+    )
 
 
 def _synthetic(T: int) -> DataSet:
@@ -76,7 +73,10 @@ EXPERIMENTS = {
         tuple(_synthetic(T) for T in (500, 2500, 10000, 50000)),
     ),
     "songbird": Experiment(
-        "songbird", "Songbird spectrogram", 120.0, (DataSet("song", "songbird", 3, 50, _song),)
+        "songbird",
+        "Songbird spectrogram",
+        120.0,
+        (DataSet("song", "songbird", 3, 50, _song, feature_label="frequency bin"),),
     ),
     "speech": Experiment(
         "speech", "Speech", 600.0, (DataSet("digits", "spoken digits", 20, 12, _speech),)

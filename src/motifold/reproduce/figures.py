@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from motifold.matching import match_motifs
+from motifold.files import written_whole
+from motifold.findings.matching import match_motifs
+from motifold.io import Recording
 from motifold.plots import plot_loss, plot_motifs
 from motifold.plots.style import Features, prepared_figure
 from motifold.plots.style import scale as colour_scale
-from motifold.reproduce.experiments import Experiment, Recording
-from motifold.reproduce.measures import Fits
+from motifold.reproduce.experiments import Experiment
+from motifold.reproduce.measures import Runs
 from motifold.reproduce.runs import ACCELERATIONS, ALGORITHMS, Run
 
 _DPI = 120
@@ -29,7 +31,9 @@ def draw_figures(
     paths = []
     for name, draw in _FIGURES[experiment.name].items():
         path = out / f"{name}.png"
-        draw(experiment, runs, recordings).savefig(path, dpi=_DPI)
+        figure = draw(experiment, runs, recordings)
+        with written_whole(path) as file:
+            figure.savefig(file, format="png", dpi=_DPI)
         paths.append(path)
     return paths
 
@@ -37,7 +41,7 @@ def draw_figures(
 def _draw_losses(panels: Any, experiment: Experiment, runs: Sequence[Run]) -> None:
     """One column for each data set, one row for each form; a column shares its axes."""
     for column, data in enumerate(experiment.data_sets):
-        fits = Fits([run for run in runs if run.data == data.name])
+        fits = Runs([run for run in runs if run.data == data.name])
         for row, form in enumerate(ACCELERATIONS):
             axes = panels[row][column]
             curves = {name: fits.of(name, form) for name in ALGORITHMS}
@@ -90,7 +94,7 @@ def _motifs_of(experiment: Experiment, runs: Sequence[Run], recordings: Recordin
     """A block of motifs for each algorithm, those of the first start, in the order of HALS."""
     data = experiment.data_sets[0]
     recording = recordings[data.name]
-    fits = Fits([run for run in runs if run.data == data.name])
+    fits = Runs([run for run in runs if run.data == data.name])
     rows = -(-data.K // 10)
     figure = prepared_figure(None, (1.2 + 1.2 * min(max(data.K, 4), 10), 3 * (0.8 + 1.9 * rows)))
     reference = fits.of("HALS")[0].components
@@ -109,7 +113,7 @@ def _motifs_of(experiment: Experiment, runs: Sequence[Run], recordings: Recordin
             ordered,
             rate=recording.rate,
             feature_axis=recording.feature_axis,
-            feature_label=recording.feature_label,
+            feature_label=data.feature_label,
             titles=titles,
             figure=block,
         )

@@ -1,4 +1,4 @@
-"""Numbers from curves and motifs: how much sooner, how alike, how harmonic."""
+"""Numbers from curves and motifs: how much sooner, how similar, how harmonic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from motifold.matching import match_motifs, motif_similarity
+from motifold.findings.matching import match_motifs, motif_similarity
 from motifold.reproduce.runs import Run
 
 NEAR = 0.95  # "nearly converged": so much of the way from the first loss to the last is done
@@ -30,8 +30,8 @@ class Ratio:
         return f"{'more than ' if self.at_least else ''}{self.value:.2g}×"
 
 
-class Fits:
-    """The fits of one data set, by algorithm, acceleration and seed."""
+class Runs:
+    """The runs of one data set, by algorithm, acceleration and seed."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = {(run.algorithm, run.acceleration, run.seed): run for run in runs}
@@ -97,22 +97,22 @@ def seconds_per_iteration(runs: Sequence[Run]) -> float:
 
 
 @dataclass(frozen=True)
-class Likeness:
-    """Similarities of matched motifs of two algorithms, over all starts, and a scale for them.
+class Similarities:
+    """Of matched motifs of two algorithms, over all starts, and a scale for them.
 
     ``neighbour``: the median similarity of a motif to the most similar other one of its own fit.
     """
 
-    similarity: npt.NDArray[np.float64]
+    matched: npt.NDArray[np.float64]
     neighbour: float
 
     @property
     def median(self) -> float:
         """Median over motifs and starts."""
-        return float(np.median(self.similarity))
+        return float(np.median(self.matched))
 
 
-def likeness(runs: Sequence[Run], references: Sequence[Run]) -> Likeness:
+def similarities(runs: Sequence[Run], references: Sequence[Run]) -> Similarities:
     """Match the motifs of each fit with those of the fit from the same start."""
     scores, neighbours = [], []
     for run, reference in zip(runs, references, strict=True):
@@ -120,7 +120,7 @@ def likeness(runs: Sequence[Run], references: Sequence[Run]) -> Likeness:
         table, _ = motif_similarity(reference.components, reference.components)
         np.fill_diagonal(table, 0)
         neighbours.extend(table.max(axis=1).tolist())
-    return Likeness(np.concatenate(scores), median(neighbours))
+    return Similarities(np.concatenate(scores), median(neighbours))
 
 
 def harmonicity(motif: npt.NDArray[Any], frequencies: npt.NDArray[np.float64]) -> float:

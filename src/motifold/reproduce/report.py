@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
-import platform
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 
+from motifold.files import versions, write_whole
 from motifold.reproduce.claims import RULES, claims_of
 from motifold.reproduce.experiments import EXPERIMENTS, Experiment
-from motifold.reproduce.measures import NEAR, Fits, near_loss, time_to
-from motifold.reproduce.runs import ACCELERATIONS, ALGORITHMS, Plan, Run, Store
+from motifold.reproduce.measures import NEAR, Runs, near_loss, time_to
+from motifold.reproduce.runs import ACCELERATIONS, ALGORITHMS, Plan, Run, RunStore
 
 _COLUMNS = ("experiment", "data", "algorithm", "acceleration", "seed", "iteration", "seconds")
 _INTRODUCTION = f"""\
@@ -37,7 +37,7 @@ def finished(out: Path) -> list[tuple[Plan, list[Run]]]:
     """The experiments in the folder all of whose fits are there."""
     found = []
     for experiment in EXPERIMENTS.values():
-        store = Store(out, experiment.name)
+        store = RunStore(out, experiment.name)
         plan = store.plan(experiment)
         runs = store.load_all(plan) if plan else []
         if plan and len(runs) == plan.n_runs:
@@ -47,13 +47,14 @@ def finished(out: Path) -> list[tuple[Plan, list[Run]]]:
 
 def write_curves(path: Path, runs: Sequence[Run]) -> None:
     """All curves in one CSV file, a row for each iteration."""
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([*_COLUMNS, "loss"])
-        for run in runs:
-            key = (run.experiment, run.data, run.algorithm, run.acceleration, run.seed)
-            for iteration, seconds, loss in zip(run.iteration, run.seconds, run.loss, strict=True):
-                writer.writerow([*key, iteration, f"{seconds:.6f}", f"{loss:.9g}"])
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_COLUMNS, "loss"])
+    for run in runs:
+        key = (run.experiment, run.data, run.algorithm, run.acceleration, run.seed)
+        for iteration, seconds, loss in zip(run.iteration, run.seconds, run.loss, strict=True):
+            writer.writerow([*key, iteration, f"{seconds:.6f}", f"{loss:.9g}"])
+    write_whole(path, text.getvalue())
 
 
 def write_claims(path: Path, results: Sequence[tuple[Plan, list[Run]]]) -> None:
@@ -73,16 +74,13 @@ def write_claims(path: Path, results: Sequence[tuple[Plan, list[Run]]]) -> None:
         ]
         parts += [*_table(("the paper", "measured here", "verdict"), rows), ""]
         parts += [_caption(), "", *_times(plan.experiment, runs), ""]
-    path.write_text("\n".join(parts))
+    write_whole(path, "\n".join(parts))
 
 
 def _machine() -> str:
-    try:
-        numpy = version("numpy")
-    except PackageNotFoundError:
-        numpy = "?"
+    found = versions(["numpy"])
     return (
-        f"Measured on {os.cpu_count()} cores, Python {platform.python_version()}, numpy {numpy}, "
+        f"Measured on {os.cpu_count()} cores, Python {found['python']}, numpy {found['numpy']}, "
         "double precision; compilation is not counted."
     )
 
@@ -107,7 +105,7 @@ def _times(experiment: Experiment, runs: Sequence[Run]) -> list[str]:
     variants = [(name, form) for form in ACCELERATIONS for name in ALGORITHMS]
     rows = []
     for data in experiment.data_sets:
-        fits = Fits([run for run in runs if run.data == data.name])
+        fits = Runs([run for run in runs if run.data == data.name])
         targets = [near_loss(run) for run in fits.of("HALS")]
         cells = [data.title]
         for variant in variants:

@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motifold.data import Segments
+from motifold.engines.cpu.reconstruction import reconstruct
 from motifold.estimator import CNMF
-from motifold.files import written_whole
-from motifold.progress import work_bar
-from motifold.reproduce.experiments import DataSet, Experiment, Recording
+from motifold.files import write_npz, write_whole, written_whole
+from motifold.fit.progress import work_bar
+from motifold.io import Recording
+from motifold.reproduce.experiments import DataSet, Experiment
 
 ALGORITHMS = ("MU", "HALS", "ANLS")
 ACCELERATIONS = ("published", "accelerated")
@@ -75,7 +78,7 @@ class Plan:
         ]
 
 
-class Store:
+class RunStore:
     """The folder of an experiment's finished fits; a file is there whole or not at all."""
 
     def __init__(self, out: Path, experiment: str) -> None:
@@ -89,8 +92,7 @@ class Store:
         """Note the plan, so that a report knows which files belong together."""
         self.folder.mkdir(parents=True, exist_ok=True)
         content = {"seeds": plan.seeds, "time_limit": plan.time_limit}
-        with written_whole(self.folder / _PLAN) as part:
-            part.write_text(json.dumps(content))
+        write_whole(self.folder / _PLAN, json.dumps(content))
 
     def plan(self, experiment: Experiment) -> Plan | None:
         """The plan that was noted last; None if there is none."""
@@ -110,10 +112,9 @@ class Store:
             "limit": np.array(limit),
             "fingerprint": np.array(fingerprint),
         }
-
         path = self.path(run.data, run.algorithm, run.acceleration, run.seed)
-        with written_whole(path) as part, open(part, "wb") as file:
-            np.savez_compressed(file, **arrays)
+        with written_whole(path) as file:
+            write_npz(file, arrays, compressed=True)
 
     def load(
         self, data: str, key: tuple[str, str, int], limit: float, fingerprint: str | None = None
@@ -142,7 +143,7 @@ class Store:
 
 
 def run_plan(
-    plan: Plan, store: Store, recordings: dict[str, Recording], *, progress: bool = True
+    plan: Plan, store: RunStore, recordings: dict[str, Recording], *, progress: bool = True
 ) -> list[Run]:
     """Every fit of the plan; those whose files are there are not run again."""
     store.start(plan)
@@ -175,9 +176,7 @@ def random_start(
     rng = np.random.default_rng(seed)
     T, N = X.shape
     W, H = rng.random((K, L, N)), rng.random((T, K))
-    X_hat = np.zeros_like(X)
-    for lag in range(min(L, T)):
-        X_hat[lag:] += H[: T - lag] @ W[:, lag]
+    X_hat = reconstruct(W.transpose(2, 1, 0), H, Segments([T]).bounds)
     scale = np.sqrt(np.vdot(X, X_hat) / np.vdot(X_hat, X_hat))
     return W * scale, H * scale
 

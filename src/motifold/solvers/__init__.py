@@ -9,7 +9,16 @@ from motifold.solvers.mu import MU
 
 SOLVERS: dict[str, type[MU] | type[HALS] | type[ANLS]] = {"mu": MU, "hals": HALS, "anls": ANLS}
 
-__all__ = ["ANLS", "HALS", "MU", "SOLVERS", "Inner", "Solver", "SolverOptions", "find_solver"]
+__all__ = [
+    "ANLS",
+    "HALS",
+    "MU",
+    "SOLVERS",
+    "Inner",
+    "Solver",
+    "SolverOptions",
+    "find_solver",
+]
 
 
 def find_solver(solver: str | Solver) -> Solver:

@@ -9,11 +9,9 @@ from scipy.linalg.lapack import dposv, dpotrf
 
 from motifold.kernels.hals import sweep_columns
 from motifold.kernels.pivoting import pass_H, pivot_rows
-from motifold.parallel import Workers
-from motifold.problem import Array, Penalties
-from motifold.solvers.base import Inner, SolverOptions
+from motifold.model import Array, Penalties
+from motifold.solvers.base import HStatistics, Inner, SolverOptions, Workers, WStatistics
 from motifold.solvers.hals import HALS
-from motifold.statistics import HStatistics, WStatistics
 
 # Dual variables of the scaled problem (unit diagonal) count as negative below minus this.
 _TOLERANCE = 1e-12
@@ -55,7 +53,7 @@ class ANLS(SolverOptions):
         G = statistics.B.astype(np.float64)
         np.fill_diagonal(G, np.diagonal(G) + np.tile(penalties.l2_W, L))
         Q = statistics.P.astype(np.float64) - np.tile(penalties.l1_W, L)
-        if penalties.ortho_W and not _is_definite(G):
+        if penalties.between_motifs(L) is not None and not _is_definite(G):
             sweeps = Inner(max(_SWEEPS_INSTEAD, inner.max_sweeps), inner.shrink)
             HALS().update_W(W, statistics, penalties, sweeps)
             return

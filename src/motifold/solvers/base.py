@@ -2,12 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
-from motifold.problem import Array, Penalties
-from motifold.statistics import HStatistics, WStatistics
+import numpy as np
+
+from motifold.model import Array, Penalties
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Workers(Protocol):
+    """Threads: work is cut by the shape of the problem, and results come in the order of it."""
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """function(item) in the order of the items."""
+
+    def wavefront(self, task: Callable[[int, int], float], n_rows: int, n_tiles: int) -> float:
+        """The sum of task(row, tile), in an order as good as row by row."""
+
+    def together(self, work: Callable[[int], None], seconds: float) -> None:
+        """Call ``work(threads)`` in as many threads at once as so much work is worth."""
+
+    def buffer(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        """Memory of the calling thread's own, the same again for the same name."""
+
+
+class WStatistics(Protocol):
+    """What W depends on when H is fixed: all that ``update_W`` sees of the data.
+
+    Attributes
+    ----------
+    P : (N, L·K), P[n, ℓK+k] = Σ_t X[t, n] H[t−ℓ, k], less the slope of what is linear in W
+    B : (L·K, L·K), the Gram of the shifted copies of H, with what is quadratic in W
+    workers : threads for whoever wants them; rows of W are independent
+    slope : (N, L·K), nonnegative, or None: what was taken from P
+    P_data : P before that, nonnegative, or None if nothing was taken
+    """
+
+    @property
+    def P(self) -> Array: ...
+    @property
+    def B(self) -> Array: ...
+    @property
+    def workers(self) -> Workers: ...
+    @property
+    def slope(self) -> Array | None: ...
+    @property
+    def P_data(self) -> Array | None: ...
+
+    def gradient(self, W: Array) -> Array:
+        """∇_W J as (N, L·K), l1 and l2 left out; W is (N, L, K) or (N, L·K)."""
+
+
+class HStatistics(Protocol):
+    """What H depends on when W is fixed: all that ``update_H`` sees of the data.
+
+    Attributes
+    ----------
+    C : (T, K), C[t, k] = ⟨motif k placed at t, X⟩, less the slope of what is linear in H
+    A : (K, 2L−1, K), A[k, L−1+δ, j] = ⟨motif k placed at t, motif j placed at t+δ⟩
+    E : (L, K, L, K), the same product for the last L starts of a segment, in the order of time,
+        where its end cuts motifs off: E[p, k, q, j], start p having L−p samples left
+    bounds : (segments, 3), start, end of the free activations, end of each segment
+    padding : how H is laid out with zeros around the segments
+    workers : threads for whoever wants them
+    slope : (T, K), nonnegative, or None: what was taken from C
+    C_data : C before that, nonnegative, or None if nothing was taken
+    """
+
+    @property
+    def C(self) -> Array: ...
+    @property
+    def A(self) -> Array: ...
+    @property
+    def E(self) -> Array: ...
+    @property
+    def bounds(self) -> np.ndarray: ...
+    @property
+    def workers(self) -> Workers: ...
+    @property
+    def slope(self) -> Array | None: ...
+    @property
+    def C_data(self) -> Array | None: ...
+    @property
+    def padding(self) -> Any: ...
+
+    def correlate(self, H: Array) -> Array:
+        """A∗H (T, K): the products of every placed motif with X̂."""
+
+    def gradient(self, H: Array) -> Array:
+        """∇_H J (T, K), l1 and l2 left out."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +161,23 @@ class Solver(Protocol):
 
     def update_H(
         self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
-    ) -> None:
+    ) -> Array | None:
         """Change H (T, K) in place so that the objective does not rise, W being fixed.
 
-        Entries outside ``statistics.bounds[:, :2]`` stay zero.
+        Entries outside ``statistics.bounds[:, :2]`` stay zero. Returns ``statistics.gradient(H)``
+        of the new H where it is known, else None.
         """
+
+
+def accelerated(solver: Solver) -> Solver:
+    """The form of the solver that ``acceleration="auto"`` uses; most have one only."""
+    form = getattr(solver, "accelerated", None)
+    return solver if form is None else form()
+
+
+def leaves_zero(solver: Solver) -> bool:
+    """Whether it can move an entry that is zero; one that cannot says ``leaves_zero = False``."""
+    return bool(getattr(solver, "leaves_zero", True))
 
 
 class SolverOptions:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from motifold.problem import Array, Penalties
-from motifold.solvers.base import Inner, SolverOptions
-from motifold.statistics import HStatistics, WStatistics
+from motifold.model import Array, Penalties
+from motifold.solvers.base import HStatistics, Inner, SolverOptions, WStatistics
 
 # Denominators below this are raised to it.
 _SMALLEST = 1e-16

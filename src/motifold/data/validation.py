@@ -1,0 +1,254 @@
+"""Input is checked and converted here, once, at the border; inside it is trusted."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from motifold.data import Data, Segments, scan
+from motifold.data.facts import bad_value
+from motifold.data.segments import segment_lengths
+from motifold.data.sources import Source, as_source
+from motifold.data.sources.array import part_of
+from motifold.model import Array, Mask
+
+_ROWS_AT_A_TIME = 4096
+
+
+def check_recording(
+    X: Any,
+    lengths: Any = None,
+    segments: Any = None,
+    *,
+    name: str = "X",
+    nonnegative: bool = True,
+    check_values: bool = True,
+) -> list[Array]:
+    """Turn what the user gave into a list of segments, (T_i, N) arrays of one float dtype.
+
+    No copies are made but for a change of dtype. Raises with the place of the first bad entry.
+    """
+    if is_list_of_segments(X):
+        if lengths is not None or segments is not None:
+            raise ValueError(
+                f"{name} is a list of segments already: give lengths or segments only with one "
+                "stacked array."
+            )
+        arrays = [_as_array(part, f"{name}[{i}]") for i, part in enumerate(X)]
+        widths = {array.shape[1] for array in arrays}
+        if len(widths) > 1:
+            first = next(i for i, a in enumerate(arrays) if a.shape[1] != arrays[0].shape[1])
+            raise ValueError(
+                f"All segments need the same number of features (columns): {name}[0] has "
+                f"{arrays[0].shape[1]}, {name}[{first}] has {arrays[first].shape[1]}."
+            )
+        common = np.result_type(*arrays)
+        arrays = [array.astype(common, copy=False) for array in arrays]
+        names = [f"{name}[{i}]" for i in range(len(arrays))]
+    else:
+        array = _as_array(X, name)
+        sizes = segment_lengths(array.shape[0], lengths, segments)
+        if check_values:
+            check_entries(array, name, nonnegative)
+        return np.split(array, np.cumsum(sizes)[:-1]) if len(sizes) > 1 else [array]
+    for array, label in zip(arrays, names if check_values else [], strict=check_values):
+        check_entries(array, label, nonnegative)
+    return arrays
+
+
+def recording_of(X: Any, lengths: Any = None, segments: Any = None, mask: Any = None) -> Data:
+    """What the user gave as a recording; its values are checked where it is first read.
+
+    Entries that are not observed may hold anything: they are zero in what is returned, which is a
+    copy only where they were not.
+    """
+    if isinstance(X, Source) and not isinstance(X, np.ndarray):
+        layout = Segments.of(X.shape[0], lengths, segments)
+        sources: list[Any] = [part_of(as_source(X), a, b) for a, b in layout]
+        if mask is not None:
+            raise TypeError("mask: not for a source of rows; give an array, or hide entries there.")
+        return Data.of(sources)
+    listed = is_list_of_segments(X)
+    arrays = check_recording(X, lengths, segments, check_values=False)
+    if mask is None:
+        return Data.of(arrays, listed=listed)
+    masks = _check_mask(mask, arrays)
+    if all(observed.all() for observed in masks):
+        return Data.of(arrays, listed=listed)
+    if not any(observed.any() for observed in masks):
+        raise ValueError("mask hides every entry of X: it is True where X is observed.")
+    zeroed = [
+        np.where(observed, array, array.dtype.type(0)) if array[~observed].any() else array
+        for array, observed in zip(arrays, masks, strict=True)  # NaN counts
+    ]
+    return Data.of(zeroed, masks, listed=listed)
+
+
+def check_masked_recording(
+    X: Any, lengths: Any = None, segments: Any = None, mask: Any = None
+) -> tuple[list[Array], list[Mask] | None]:
+    """The segments and what is observed of each, None if everything is.
+
+    Entries that are not observed may hold anything; they are zero in what is returned, which is a
+    copy only where they were not.
+    """
+    data = recording_of(X, lengths, segments, mask)
+    scan(data)
+    arrays = [segment.rows(0, len(segment)) for segment in data.segments]
+    masks = [segment.observed for segment in data.segments if segment.observed is not None]
+    return arrays, masks or None
+
+
+def _check_mask(mask: Any, arrays: list[Array]) -> list[Mask]:
+    """The mask, cut like the recording."""
+    if is_list_of_segments(mask):
+        parts = [np.asarray(part) for part in mask]
+    else:
+        stops = np.cumsum([len(array) for array in arrays])
+        whole = np.asarray(mask)
+        shape = (int(stops[-1]), arrays[0].shape[1])
+        if whole.shape != shape:
+            raise ValueError(f"mask must have the shape of X, {shape}, not {whole.shape}.")
+        parts = np.split(whole, stops[:-1])
+    shapes, expected = [part.shape for part in parts], [array.shape for array in arrays]
+    if shapes != expected:
+        raise ValueError(
+            f"mask must be cut like the recording: its segments have shapes {shapes}, those of X "
+            f"{expected}."
+        )
+    for part in parts:
+        if part.dtype != np.bool_:
+            raise TypeError(
+                f"mask must be boolean, True where X is observed; it holds {part.dtype}. Convert "
+                "it, e.g. with astype(bool)."
+            )
+    return parts
+
+
+def is_list_of_segments(X: Any) -> bool:
+    """Whether X is a list (or tuple) whose elements are all 2-D."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and all(_ndim(part) == 2 for part in X)
+
+
+def _ndim(part: Any) -> int:
+    if hasattr(part, "shape"):
+        return len(part.shape)
+    try:
+        return np.ndim(part)
+    except ValueError:  # a ragged list
+        return -1
+
+
+def check_factor(factor: Any, shape: tuple[int, ...], name: str, axes: str) -> Array:
+    """A given start for one of the factors: finite, nonnegative, of the right shape."""
+    array = np.asarray(factor)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold real numbers, not {array.dtype}.")
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {axes} = {shape}, not {array.shape}.")
+    array = array.astype(np.float64) if array.dtype.kind != "f" else array
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} must be finite and nonnegative: {name}{list(place)} = {array[place]}."
+        )
+    return array
+
+
+def check_fixed(fixed: Any, K: int, given: bool) -> Mask | None:
+    """``fixed_components`` as a boolean per motif, None if it names none."""
+    values = np.asarray(fixed)
+    if values.size and not given:
+        raise ValueError(
+            "fixed_components needs the motifs that are to be held fixed: give fit components_init."
+        )
+    chosen = np.zeros(K, dtype=bool)
+    if values.dtype == np.bool_:
+        if values.shape != (K,):
+            raise ValueError(
+                "fixed_components of booleans needs one per motif: n_components = "
+                f"{K}, not {values.shape}."
+            )
+        chosen |= values
+    elif values.ndim == 1 and (values.dtype.kind in "iu" or not values.size):
+        outside = values[(values < -K) | (values >= K)]
+        if outside.size:
+            raise ValueError(
+                f"fixed_components has index {outside[0]}; there are {K} motifs, 0 to {K - 1}."
+            )
+        chosen[values.astype(np.int64)] = True
+    else:
+        raise TypeError(
+            f"fixed_components must be a list of indices or of booleans, not {fixed!r}."
+        )
+    return chosen if chosen.any() else None
+
+
+def _as_array(X: Any, name: str) -> Array:
+    """A 2-D float32 or float64 array, the memory of X itself where possible."""
+    dtype = getattr(X, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in "SUmM":
+        what = "text" if dtype.kind in "SU" else "dates or durations"
+        raise TypeError(
+            f"{name} holds {what} (dtype {dtype}), first at row 0, column 0; it must hold "
+            "nonnegative numbers. Convert it first, e.g. with astype(float)."
+        )
+    try:
+        return check_array(
+            X,
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            estimator="CNMF",
+            input_name=name,
+        )
+    except (TypeError, ValueError) as error:
+        place = _first_non_number(X)
+        if place is None:
+            if name != "X" and name not in str(error):
+                raise type(error)(f"{name}: {error}") from error
+            raise
+        row, column, value = place
+        raise type(error)(
+            f"{error} The first entry of {name} that is no number is at row {row}, column "
+            f"{column}: {value!r}."
+        ) from error
+
+
+def _first_non_number(X: Any) -> tuple[int, int, Any] | None:
+    """Where a table of Python objects first fails to be a number."""
+    if hasattr(X, "toarray"):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy's on ragged lists: the caller reports these
+        try:
+            table = np.asarray(X, dtype=object)
+        except ValueError:
+            return None
+    if table.ndim != 2:
+        return None
+    for (row, column), value in np.ndenumerate(table):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return row, column, value
+    return None
+
+
+def check_entries(
+    X: Array, name: str, nonnegative: bool, observed: Mask | None = None, first: int = 0
+) -> None:
+    """Raise at the first NaN, infinity or negative entry; X is read in blocks of rows.
+
+    What is not observed may be anything. Rows are counted from ``first``.
+    """
+    for start in range(0, X.shape[0], _ROWS_AT_A_TIME):
+        block = X[start : start + _ROWS_AT_A_TIME]
+        if observed is not None:
+            block = np.where(observed[start : start + _ROWS_AT_A_TIME], block, 0)
+        low, high = block.min(), block.max()
+        if not (np.isfinite(low) and np.isfinite(high)) or (nonnegative and low < 0):
+            raise bad_value(block, name, first + start, nonnegative)

@@ -1,0 +1,413 @@
+"""The CPU engine: what the loop asks for, by passes over the data, kernels and threads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from motifold.engines.base import Assessment, Step, Sums
+from motifold.engines.cpu.hidden import HiddenFit, filled_P, hidden_fit, hidden_power
+from motifold.engines.cpu.memo import Memo
+from motifold.engines.cpu.problem import Problem
+from motifold.engines.cpu.reconstruction import squared_residual, worst_window
+from motifold.engines.cpu.statistics import (
+    Fill,
+    HStatistics,
+    WStatistics,
+    data_products,
+    h_statistics,
+    w_statistics,
+)
+from motifold.engines.cpu.stretches import stretches
+from motifold.engines.cpu.threads import Workers
+from motifold.engines.cpu.toeplitz import Padding, smoothed
+from motifold.kernels.residuals import extrapolate, sums_H
+from motifold.model import Array, Penalties
+from motifold.model.motifs import moved_along
+from motifold.solvers import Inner, Solver
+from motifold.solvers.learnt import kkt_residual_W, update_motifs
+
+# Rows of H that a thread takes at a time for sums, and seconds of an entry, about.
+_RUN, _SECONDS = 4096, 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class CPUProblem:
+    """The problem in the activations: its statistics, and the order of its components."""
+
+    statistics: HStatistics
+    order: np.ndarray | None = None
+
+
+class CPUEngine:
+    """A problem on this machine's cores; handles are arrays W (N, L, K) and H (T, K).
+
+    What the passes over the data give is kept for the last motifs and the last activations, so
+    that nothing is computed twice for the same factors.
+
+    Parameters
+    ----------
+    problem : a model and its data
+    workers : the threads
+    """
+
+    def __init__(self, problem: Problem, workers: Workers) -> None:
+        self.problem = problem
+        self.workers = workers
+        self._of_motifs = Memo(2)  # W → C, A, E of the data
+        self._problems = Memo(2)  # W → the problem in H
+        self._filled = Memo(1)  # problem, H → the same with missing entries those of H
+        self._of_activations = Memo(1)  # H → P, B of the data
+        self._motif_problems = Memo(1)  # W, H → the problem in W
+        self._fits = Memo(1)  # W, H → X̂ at the missing entries
+        self._gradients = Memo(1)  # problem, H → ∇, where sweeps left it behind
+
+    model = property(lambda self: self.problem.model)
+    facts = property(lambda self: self.problem.facts)
+    hides = property(lambda self: bool(self.problem.hidden))
+    lengths = property(lambda self: list(self.problem.data.layout.lengths))
+
+    # --- handles ----------------------------------------------------------------------------
+
+    def draw(self, seed: int, W: Array | None, H: Array | None) -> tuple[Array, Array]:
+        """Given factors as they are; others uniform on (0, 1), as in the paper.
+
+        What was drawn is scaled so that α·X̂ fits the data best. Numbers are those of PCG64 in
+        the order W, H: any engine can make any rows of them by ``PCG64.advance``.
+        """
+        problem, dtype = self.problem, self.problem.dtype
+        rng = np.random.default_rng(seed)
+        draw_W, draw_H = W is None, H is None
+        # Both are drawn in either case: a given factor does not change the other's random numbers.
+        random_W = rng.random((problem.N, problem.L, problem.K), dtype=np.float64)
+        random_H = rng.random((problem.T, problem.K), dtype=np.float64)
+        features, starts = problem.learnable
+        random_W[~features] = 0  # nothing will ever move them
+        W = np.array(random_W if W is None else W, dtype=dtype, order="C")
+        H = np.array(random_H if H is None else H, dtype=dtype, order="C")
+        H[~(problem.allowed & starts)] = 0
+        if not (draw_W or draw_H):
+            return W, H
+        statistics = self._statistics(W)
+        alpha = self._best_scale(statistics, W, H)
+        on_W, on_H = {
+            (True, True): (np.sqrt(alpha), np.sqrt(alpha)),
+            (True, False): (alpha, 1.0),
+            (False, True): (1.0, alpha),
+        }[draw_W, draw_H]
+        if draw_H:
+            H *= dtype.type(on_H)
+        if draw_W:
+            W = W * dtype.type(on_W)
+            self._of_motifs.put((W,), statistics.rescaled(dtype.type(on_W)))
+        return W, H
+
+    def _best_scale(self, statistics: HStatistics, W: Array, H: Array) -> float:
+        """The α for which α·X̂ is nearest to X."""
+        overlap = np.einsum("tk,tk->", statistics.C, H, dtype=np.float64)
+        power = np.einsum("tk,tk->", statistics.correlate(H), H, dtype=np.float64)
+        if self.hides:
+            power -= hidden_power(hidden_fit(self.problem, W, H, self.workers), self.workers)
+        return float(overlap / power) if power > 0 else 1.0
+
+    def put(self, H: Array) -> Array:
+        """The array itself, in the data's precision."""
+        return np.ascontiguousarray(H, dtype=self.problem.dtype)
+
+    put_motifs = put
+
+    def motifs(self, W: Array) -> Array:
+        """The array itself."""
+        return W
+
+    def gather(self, H: Array) -> Array:
+        """The array itself."""
+        return H
+
+    # --- one iteration ----------------------------------------------------------------------
+
+    def step(
+        self,
+        W: Array,
+        H: Array,
+        solver: Solver,
+        inner: Inner,
+        *,
+        follow: float,
+        enough: float | None = None,
+    ) -> Step:
+        """One iteration; the statistics of the new motifs are kept for whoever asks next."""
+        model = self.model
+        of_W = self.motif_problem(W, H)
+        kkt_W = kkt_residual_W(model, W, of_W)
+        if enough is not None and kkt_W <= enough:
+            return Step(kkt_W)
+        W = update_motifs(solver, model, W, of_W, inner)
+        problem = self.activation_problem(W, H)
+        H = self._swept(H, problem, solver, inner)
+        sums = self._sums(H, problem)
+        followed = not self.hides or sums.kkt <= follow
+        if self.hides and followed:
+            problem = self._filled_problem(problem, H)
+            sums = self._sums(H, problem)
+        return Step(kkt_W, W, H, sums, self._penalty(W, sums), followed)
+
+    def ahead(self, now: Array, before: Array, beta: float) -> Array:
+        """A new array."""
+        ahead, step = np.empty_like(now), _RUN * self.problem.K
+        flags = np.zeros(-(-now.size // step) + 2, dtype=np.int64)
+        args = now, before, now.dtype.type(beta), step, ahead, flags
+        self.workers.together(lambda n: extrapolate(*args, n), _SECONDS * now.size)
+        return ahead
+
+    # --- at given factors -------------------------------------------------------------------
+
+    def assess(self, W: Array, H: Array) -> Assessment:
+        """Without a pass over the data where W is known."""
+        problem = self.activation_problem(W, H)
+        sums = self._sums(H, problem)
+        return Assessment(sums, self._penalty(W, sums))
+
+    def residual(self, W: Array, H: Array) -> float:
+        """One pass over the data."""
+        return squared_residual(self.problem, W, H, self.workers)
+
+    def kkt_of_motifs(self, W: Array, H: Array) -> float:
+        """From P and B, which the next iteration will use."""
+        return kkt_residual_W(self.model, W, self.motif_problem(W, H))
+
+    def power_shares(self, W: Array, H: Array) -> Array:
+        """Σ(2X·X̂_k − X̂_k²)/ΣX² over observed entries, floored at zero, from the statistics."""
+        problem, statistics = self.problem, self._statistics(W)
+        shares = np.zeros(problem.K)
+        if problem.squared_norm == 0:
+            return shares
+        for k in range(problem.K):
+            motif, alone = W[:, :, k : k + 1], np.ascontiguousarray(H[:, k : k + 1])
+            products = 2 * statistics.C[:, k : k + 1] - statistics.component(k).correlate(alone)
+            shares[k] = np.einsum("tk,tk->", products, alone, dtype=np.float64)
+            if self.hides:
+                fit = hidden_fit(problem, np.ascontiguousarray(motif), alone, self.workers)
+                shares[k] += hidden_power(fit, self.workers)
+        return np.maximum(shares / problem.squared_norm, 0.0)
+
+    # --- the problem in the activations -----------------------------------------------------
+
+    def zeros(self, problem: CPUProblem | None = None) -> Array:
+        """An array of zeros (T, K)."""
+        dtype = self.problem.dtype if problem is None else problem.statistics.C.dtype
+        return np.zeros((self.problem.T, self.problem.K), dtype=dtype)
+
+    def level(self, values: Array) -> Array:
+        """A new array."""
+        H = self.zeros()
+        H[self.problem.allowed & self.problem.learnable[1]] = values
+        return H
+
+    def means(self, H: Array) -> Array:
+        """In float64."""
+        return H.mean(axis=0, dtype=np.float64)
+
+    def activation_problem(self, W: Array, H: Array | None = None) -> CPUProblem:
+        """C, A and E of the data with what the penalties add."""
+        problem = self._problems.get((W,), lambda: CPUProblem(self._with_penalties(W)))
+        return problem if H is None else self._filled_problem(problem, H)
+
+    def exact_problem(self, W: Array) -> CPUProblem:
+        """In float64, whatever the data is: single precision stops short of tight tolerances.
+
+        Components are swept by falling norm: a fit and the model it leaves, which has them in
+        another order, then take the same way.
+        """
+        statistics = self.activation_problem(W).statistics
+        L = self.problem.L
+        order = np.argsort(-np.einsum("kk->k", statistics.A[:, L - 1]), kind="stable")
+        return CPUProblem(statistics.astype(np.float64).permuted(order), order)
+
+    def sweep(
+        self,
+        H: Array,
+        problem: CPUProblem,
+        solver: Solver,
+        inner: Inner,
+        *,
+        fill: Array | None = None,
+    ) -> Array:
+        """A new array."""
+        problem = self._filled_problem(problem, H if fill is None else fill)
+        return self._swept(H, problem, solver, inner)
+
+    def kkt(self, H: Array, problem: CPUProblem) -> float:
+        """From the gradient, which is a product."""
+        return self._sums(H, self._filled_problem(problem, H), brief=True).kkt
+
+    def turned(self, ahead: Array, now: Array, before: Array) -> bool:
+        """By O'Donoghue & Candès' rule."""
+        return bool(np.vdot(ahead - now, now - before) > 0)
+
+    def settled(self, H: Array, problem: CPUProblem) -> Array:
+        """A new array."""
+        if problem.order is None:
+            return H
+        settled = np.empty(H.shape, dtype=self.problem.dtype)
+        settled[:, problem.order] = H
+        return settled
+
+    # --- moves ------------------------------------------------------------------------------
+
+    def part(self) -> tuple[CPUEngine, list[tuple[int, int]]] | None:
+        """Stretches of the recording, and where they are."""
+        found = stretches(self.problem)
+        if found is None:
+            return None
+        problem, rows = found
+        return CPUEngine(problem, self.workers), rows
+
+    def with_penalties(self, penalties: Penalties) -> CPUEngine:
+        """Blocks, lists of missing entries and transforms are shared."""
+        model = self.model.with_penalties(penalties)
+        return CPUEngine(self.problem.with_model(model), self.workers)
+
+    def take(self, H: Array, rows: list[tuple[int, int]] | None) -> Array:
+        """A new array, or H itself."""
+        return H if rows is None else np.concatenate([H[a:b] for a, b in rows])
+
+    def worst_window(self, W: Array, H: Array) -> tuple[int, Array] | None:
+        """One pass over the data."""
+        return worst_window(self.problem, W, H, self.workers)
+
+    def plant(self, W: Array, H: Array, k: int, t: int, window: Array) -> tuple[Array, Array]:
+        """The weight goes to both factors alike, as after a while of alternating."""
+        W, H = W.copy(), H.copy()
+        norm = np.linalg.norm(window)
+        level = np.sqrt(norm)
+        H[:, k] = 0
+        W[:, :, k], H[t, k] = window.T * (level / norm), level
+        return W, H
+
+    def shift(self, W: Array, H: Array, shifts: dict[int, int]) -> tuple[Array, Array]:
+        """Activations stay within their segments."""
+        W, H = W.copy(), H.copy()
+        for k, by in shifts.items():
+            W[:, :, k] = moved_along(W[:, :, k], by, axis=1)
+            for start, _, stop in self.problem.bounds:
+                H[start:stop, k] = moved_along(H[start:stop, k], -by, axis=0)
+            H[~self.problem.allowed, k] = 0
+        return W, H
+
+    # --- the parts --------------------------------------------------------------------------
+
+    def _statistics(self, W: Array) -> HStatistics:
+        """C, A and E of the data alone."""
+        return self._of_motifs.get((W,), lambda: h_statistics(self.problem, W, self.workers))
+
+    def _with_penalties(self, W: Array) -> HStatistics:
+        """The same with the penalties that couple components."""
+        statistics, penalties = self._statistics(W), self.model.penalties
+        C = statistics.C
+        changes: dict[str, Any] = {}
+        between = penalties.between_activations()
+        if between is not None:
+            between = between[:, None].astype(C.dtype)
+            changes = {"A": statistics.A + between, "E": statistics.E + between}
+        matches = penalties.between_matches()
+        if matches is not None:
+            slope = smoothed(C, statistics.padding) @ matches.astype(C.dtype)
+            changes |= {"C": C - slope, "C_data": C, "slope": slope}
+        if self.hides:
+            changes["fill"] = Fill(self.problem, W, C)
+        return replace(statistics, **changes) if changes else statistics
+
+    def _filled_problem(self, problem: CPUProblem, H: Array) -> CPUProblem:
+        """The problem with its missing entries those of W∗H."""
+        if not self.hides:
+            return problem
+
+        def filled() -> CPUProblem:
+            return replace(problem, statistics=problem.statistics.refilled(H))
+
+        return self._filled.get((problem, H), filled)
+
+    def _swept(self, H: Array, problem: CPUProblem, solver: Solver, inner: Inner) -> Array:
+        """New activations; their gradient is kept where the solver leaves it."""
+        H = H.copy()
+        gradient = solver.update_H(H, problem.statistics, self.model.penalties, inner)
+        if self.hides:
+            # The observed loss is flat there: rounding alone moves them.
+            H[~self.problem.learnable[1]] = 0
+        elif gradient is not None:
+            self._gradients.put((problem, H), gradient)
+        return H
+
+    def _sums(self, H: Array, problem: CPUProblem, *, brief: bool = False) -> Sums:
+        """All that is to be known of H; ``brief``: what the KKT residual needs."""
+        statistics, penalties = problem.statistics, self.model.penalties
+        l1, l2 = penalties.l1_H, penalties.l2_H
+        gradient = self._gradients.get((problem, H), lambda: statistics.gradient(H))
+        C = statistics.C if statistics.C_data is None else statistics.C_data
+        K, m = self.problem.K, -(-len(H) // _RUN)
+        parts, flags = np.empty((m, 4 + 2 * K)), np.zeros(m + 2, dtype=np.int64)
+        problem_of_H = statistics.A, statistics.E, statistics.bounds, l1, l2
+        args = H, gradient, C, *problem_of_H, _RUN, parts, flags
+        self.workers.together(lambda n: sums_H(*args, n), 4 * _SECONDS * H.size)
+        fitted, slope, above, below, *each = parts.sum(axis=0)
+        known = float(fitted), float(slope), float(above), float(below)
+        sums = Sums(*known, np.array(each[:K]), np.array(each[K:]))
+        return sums if brief else replace(sums, **self._added(H, statistics))
+
+    def _added(self, H: Array, statistics: HStatistics) -> dict[str, Any]:
+        """Of the sums, what couplings and missing entries add."""
+        optional: dict[str, Any] = {}
+        between = self.model.penalties.between_activations()
+        if between is not None:
+            optional["near"] = _inner(smoothed(H, statistics.padding) @ between.astype(H.dtype), H)
+        if statistics.slope is not None:
+            optional["match"] = _inner(statistics.slope, H)
+        if statistics.fill is not None:
+            moved, fit = statistics.fill.moved(H, self.workers)
+            self._fits.put((statistics.fill.W, H), fit)
+            optional |= {"fill": statistics.fill_power, "moved": moved}
+        return optional
+
+    def _penalty(self, W: Array, sums: Sums) -> float:
+        penalties = self.model.penalties
+        return penalties.value_W(W) + penalties.value_H(sums)
+
+    def motif_problem(self, W: Array, H: Array) -> WStatistics:
+        """What the motifs that are learnt depend on; missing entries are those of X̂ at (W, H)."""
+        return self._motif_problems.get((W, H), lambda: self._new_motif_problem(W, H))
+
+    def _new_motif_problem(self, W: Array, H: Array) -> WStatistics:
+        problem, model, workers = self.problem, self.model, self.workers
+        statistics = self._of_activations.get((H,), lambda: w_statistics(problem, H, workers))
+        P, B = statistics.P, statistics.B
+        slope = None
+        if self.hides:
+            P = P + filled_P(self._fit(W, H), workers)
+        between = model.penalties.between_motifs(model.L)
+        if between is not None:
+            B = B + between.astype(B.dtype)
+        matches = model.penalties.between_matches()
+        if matches is not None:
+            nearby = smoothed(H, Padding(problem.bounds, model.L)) @ matches.astype(H.dtype)
+            nearby[~problem.allowed] = 0
+            slope = data_products(problem, nearby, workers)
+        if model.fixed is not None:
+            fixed = np.tile(model.fixed, model.L)
+            explained = W.reshape(P.shape)[:, fixed] @ B[np.ix_(fixed, ~fixed)]
+            slope = explained if slope is None else slope[:, ~fixed] + explained
+            P, B = P[:, ~fixed], np.ascontiguousarray(B[np.ix_(~fixed, ~fixed)])
+        if slope is None:
+            return replace(statistics, P=P, B=B)
+        return WStatistics(P - slope, B, workers, slope, P_data=P)
+
+    def _fit(self, W: Array, H: Array) -> HiddenFit:
+        """X̂ at the missing entries; nothing is computed where the sums of H have just been."""
+        return self._fits.get((W, H), lambda: hidden_fit(self.problem, W, H, self.workers))
+
+
+def _inner(F: Array, G: Array) -> float:
+    """⟨F, G⟩, accumulated in float64."""
+    return float(np.einsum("tk,tk->", F, G, dtype=np.float64))

@@ -1,0 +1,161 @@
+"""A model and its data together, as the passes see them, and what they keep between iterations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motifold.data import Block, Data, Facts, Segment, scan
+from motifold.model import Array, Boundary, Mask, Model, Penalties
+
+# Missing entries of a block are listed up to this share of it; above, they are computed with the
+# others, by matrix products.
+_FEW = 1 / 6
+
+
+@dataclass(frozen=True)
+class HiddenBlock:
+    """The missing entries of rows a to b of a segment.
+
+    Attributes
+    ----------
+    first, columns : the missing features of row a + t are columns[first[t] : first[t + 1]];
+        columns is None where they are many, and ``segment.observed`` is to be used
+    """
+
+    segment: Segment
+    a: int
+    b: int
+    first: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int32] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model of some data.
+
+    X itself is never scaled: the statistics are.
+
+    Attributes
+    ----------
+    model, data : what is to be solved, and of what
+    facts : of the data
+    kept : what is made of the data once, shared by problems that differ in their penalties only
+    """
+
+    model: Model
+    data: Data
+    facts: Facts
+    kept: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        data: Data,
+        K: int,
+        L: int,
+        boundary: Boundary = "zero",
+        penalties: Penalties | None = None,
+        fixed: Mask | None = None,
+    ) -> Problem:
+        """The problem of some data, whose values are checked, and the penalties in its scale."""
+        facts = scan(data, L * K)
+        penalties = (penalties or Penalties((), K)).rescaled(facts.scale)
+        model = Model(data.N, K, L, boundary, penalties, facts.scale, fixed)
+        return cls(model, data, facts)
+
+    def with_model(self, model: Model) -> Problem:
+        """Another model of the same sizes; what has been made of the data is shared."""
+        return Problem(model, self.data, self.facts, self.kept)
+
+    N = property(lambda self: self.model.N)
+    K = property(lambda self: self.model.K)
+    L = property(lambda self: self.model.L)
+    T = property(lambda self: self.data.T)
+    dtype = property(lambda self: self.data.dtype)
+    scale = property(lambda self: self.model.scale)
+    boundary = property(lambda self: self.model.boundary)
+    penalties = property(lambda self: self.model.penalties)
+    segments = property(lambda self: self.data.segments)
+    squared_norm = property(lambda self: self.facts.squared_norm)
+
+    @cached_property
+    def bounds(self) -> npt.NDArray[np.int64]:
+        """(segments, 3): start, end of the free activations, end of each segment."""
+        return self.data.layout.bounds_for(self.L, self.model.boundary)
+
+    @cached_property
+    def allowed(self) -> Mask:
+        """(T,): where an activation may differ from zero."""
+        edges = np.zeros(self.T + 1, dtype=np.int64)
+        start, stop_active, _ = self.bounds.T
+        np.add.at(edges, start, 1)
+        np.add.at(edges, stop_active, -1)
+        return np.cumsum(edges[:-1]) > 0
+
+    @property
+    def block_rows(self) -> int:
+        """Rows of a time block, at most."""
+        return self.data.block_rows(self.L * self.K)
+
+    def groups(self) -> list[list[Block]]:
+        """The blocks of the data, in groups."""
+        return self._once("groups", lambda: self.data.groups(self.L * self.K))
+
+    @property
+    def hidden(self) -> list[list[HiddenBlock]]:
+        """The missing entries in groups of blocks, as the data's; [] if there are none."""
+        return self._once("hidden", self._hidden)
+
+    @property
+    def learnable(self) -> tuple[Mask, Mask]:
+        """Features (N,) with an observed entry, and starts (T,) of a motif that meets one."""
+        return self._once("learnable", self._learnable)
+
+    def _once(self, name: str, make: Any) -> Any:
+        if name not in self.kept:
+            self.kept[name] = make()
+        return self.kept[name]
+
+    def scaled_block(self, segment: Segment, a: int, b: int) -> Array:
+        """Rows a to b of a segment in the working scale (a copy only if the scale is not 1)."""
+        block = segment.rows(a, b)
+        return block if self.scale == 1.0 else block * block.dtype.type(self.scale)
+
+    def _hidden(self) -> list[list[HiddenBlock]]:
+        if all(segment.observed is None for segment in self.segments):
+            return []
+        groups = [[_hidden_block(*block) for block in group] for group in self.groups()]
+        found = [[block for block in group if block is not None] for group in groups]
+        return [group for group in found if group]
+
+    def _learnable(self) -> tuple[Mask, Mask]:
+        features, starts = np.zeros(self.N, dtype=bool), np.zeros(self.T, dtype=bool)
+        for segment in self.segments:
+            if segment.observed is None:
+                features[:] = True
+                starts[segment.start : segment.stop] = True
+                continue
+            features |= segment.observed.any(axis=0)
+            rows = np.cumsum(np.r_[0, segment.observed.any(axis=1)])
+            ends = np.minimum(np.arange(len(rows) - 1) + self.L, len(rows) - 1)
+            starts[segment.start : segment.stop] = rows[ends] > rows[:-1]
+        return features, starts
+
+
+def _hidden_block(segment: Segment, a: int, b: int) -> HiddenBlock | None:
+    """The missing entries of a block, if there are any."""
+    if segment.observed is None:
+        return None
+    missing = ~segment.observed[a:b]
+    first = np.concatenate([[0], np.cumsum(np.count_nonzero(missing, axis=1))])
+    if first[-1] == 0:
+        return None
+    columns = None
+    if first[-1] <= _FEW * missing.size:
+        columns = np.nonzero(missing)[1].astype(np.int32)
+    return HiddenBlock(segment, a, b, first, columns)

@@ -1,0 +1,44 @@
+"""A part of the recording that stands for the whole while the motifs take shape."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from motifold.data import scan
+from motifold.engines.cpu.problem import Problem
+
+# The part: a sixteenth of the recording, but not too few bins for so many motifs of such length,
+# and in few, long stretches, since no motif reaches into one from outside.
+_SHARE, _BINS_PER_ENTRY, _STRETCHES, _LENGTHS_OF_A_STRETCH = 16, 10, 4, 20
+_LEAST_BINS = 1000
+# It pays where it is at most this part of the whole.
+_LARGEST_SHARE = 4
+
+
+def stretches(problem: Problem) -> tuple[Problem, list[tuple[int, int]]] | None:
+    """Evenly spaced stretches of the recording as a problem of their own, and their rows of H.
+
+    None where the recording is too short for it to pay. Nothing of X is copied.
+    """
+    T, K, L = problem.T, problem.K, problem.L
+    bins = max(
+        T // _SHARE,
+        _BINS_PER_ENTRY * K * L,
+        _STRETCHES * _LENGTHS_OF_A_STRETCH * L,
+        _LEAST_BINS,
+    )
+    if bins > T // _LARGEST_SHARE:
+        return None
+    length = -(-bins // _STRETCHES)
+    pieces = [
+        (segment, a, min(a + length, len(segment)))
+        for segment in problem.segments
+        for a in range(0, len(segment), length)
+    ]
+    wanted = max(1, round(bins * len(pieces) / T))
+    chosen = [pieces[(2 * i + 1) * len(pieces) // (2 * wanted)] for i in range(wanted)]
+    data = problem.data.stretches(chosen)
+    facts = scan(data, K * L, nonnegative=False, scale=problem.scale)
+    penalties = problem.model.penalties.on_part(data.T / T)
+    part = Problem(replace(problem.model, penalties=penalties), data, facts)
+    return part, [(segment.start + a, segment.start + b) for segment, a, b in chosen]

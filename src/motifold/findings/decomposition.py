@@ -1,0 +1,211 @@
+"""A recording taken apart by a model: X̂ and its parts, what they explain, which events count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_is_fitted
+
+from motifold.data import Segments
+from motifold.data.validation import is_list_of_segments
+from motifold.estimator import CNMF
+from motifold.findings.hidden import mostly_observed
+from motifold.model.measures import ROWS, Power, explained
+
+Floats = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """A fitted model, the activations of a recording and, where it is there, the recording.
+
+    Long recordings are gone through in blocks, so that no second copy of X stands in memory.
+    """
+
+    model: CNMF
+    H: Floats  # (T, K)
+    segments: Segments
+    X: Floats | None = None  # (T, N), NaN where an entry is missing
+
+    @classmethod
+    def of(
+        cls, model: CNMF, X: Any = None, activations: Any = None, lengths: Any = None
+    ) -> Decomposition:
+        """Checked; no activations means those, and the segments, of the training data."""
+        check_is_fitted(model)
+        if activations is None:
+            activations = model.activations_
+            lengths = model.lengths_ if lengths is None else lengths
+        elif is_list_of_segments(activations) and lengths is None:
+            lengths = [len(part) for part in activations]
+        H = stacked(activations)
+        K = model.components_.shape[0]
+        if H.ndim != 2 or H.shape[1] != K:
+            raise ValueError(f"activations must have shape (n_samples, {K}), not {H.shape}.")
+        found = cls(model, H, Segments.of(len(H), lengths))
+        return found if X is None else replace(found, X=found._checked(X))
+
+    def _checked(self, X: Any) -> Floats:
+        data = stacked(X)
+        if data.shape != self.shape:
+            raise ValueError(
+                f"X must have shape (n_samples, n_features) = {self.shape}, as its activations "
+                f"have; it has {data.shape}. For another recording than the training data give "
+                "also activations=model.transform(X)."
+            )
+        return data
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(T, N) of the recording."""
+        return self.H.shape[0], self.model.components_.shape[2]
+
+    # --- the reconstruction -----------------------------------------------------------------
+
+    def rows(self, a: int, b: int) -> Floats:
+        """X̂ of bins a to b."""
+        first = self._reach(a)
+        return self._made_by(self.H[first:b], first, a)
+
+    def part(self, k: int, a: int, b: int) -> Floats:
+        """The part of X̂, bins a to b, that motif k makes."""
+        first = self._reach(a)
+        alone = np.zeros_like(self.H[first:b])
+        alone[:, k] = self.H[first:b, k]
+        return self._made_by(alone, first, a)
+
+    def parts(self, a: int, b: int) -> Iterator[Floats]:
+        """The part of each motif, one at a time."""
+        first = self._reach(a)
+        parts = self.model.reconstruct_components(
+            self.H[first:b], lengths=self.segments.within(first, b).lengths
+        )
+        return (part[a - first :] for part in parts)
+
+    def _made_by(self, H: Floats, first: int, a: int) -> Floats:
+        """X̂ from bin a on, of activations that begin at bin ``first``."""
+        lengths = self.segments.within(first, first + len(H)).lengths
+        return np.asarray(self.model.inverse_transform(H, lengths=lengths))[a - first :]
+
+    def _reach(self, a: int) -> int:
+        """The first bin from which a motif reaches bin a."""
+        return max(0, a - self.model.components_.shape[1] + 1)
+
+    # --- what it explains -------------------------------------------------------------------
+
+    @cached_property
+    def power(self) -> Power:
+        """Loss, and the shares of the motifs, of the whole recording."""
+        found = Power(self.H.shape[1])
+        for a, b in self._blocks():
+            found.add(self.reference(a, b), self.parts(a, b))
+        return found
+
+    def reference(self, a: int, b: int) -> Floats:
+        """Bins a to b of what the parts are compared with: X or, without it, X̂."""
+        return self.rows(a, b) if self.X is None else self.X[a:b]
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        T = len(self.H)
+        return ((a, min(a + ROWS, T)) for a in range(0, T, ROWS))
+
+    # --- which activations count ------------------------------------------------------------
+
+    @cached_property
+    def known(self) -> Floats:
+        """H, zero where missing entries hide more than half of the motif: it rests on little."""
+        return np.concatenate([self._known(a, b) for a, b in self._blocks()])
+
+    @cached_property
+    def counted(self) -> Floats:
+        """H, zero where a motif is hidden or cut off by the end of its segment.
+
+        Of such motifs the data shows but a few entries: their activations may be huge and mean
+        nothing.
+        """
+        return self._counted(self.known, 0, len(self.H))
+
+    def ceiling(self, a: int, b: int) -> float:
+        """The largest activation that counts in bins a to b; of all if none does."""
+        largest = self._counted(self._known(a, b), a, b).max()
+        return float(largest) or float(self.H[a:b].max()) or 1.0
+
+    def _known(self, a: int, b: int) -> Floats:
+        H, end = self.H[a:b], b + self.model.components_.shape[1] - 1
+        if self.X is None or self.X.dtype.kind != "f":
+            return H
+        observed = ~np.isnan(self.X[a:end])
+        if observed.all():
+            return H
+        lengths = self.segments.within(a, end).lengths
+        return np.where(mostly_observed(self.model, observed, lengths)[: len(H)], H, 0)
+
+    def _counted(self, H: Floats, a: int, b: int) -> Floats:
+        whole = self.segments.whole(self.model.components_.shape[1])[a:b]
+        return np.where(whole[:, None], H, 0)
+
+    def busiest(self, n_bins: int) -> tuple[int, int]:
+        """The stretch of that many bins, in one segment, in which most motifs occur most."""
+        n_bins = min(n_bins, max(self.segments.lengths))
+        peaks = self.counted.max(axis=0)
+        level = (self.counted / np.where(peaks > 0, peaks, 1)).sum(axis=1)
+        total = np.r_[0.0, np.cumsum(level)]
+        best, found = -1.0, (0, n_bins)
+        for start, stop in self.segments:
+            if stop - start < n_bins:
+                continue
+            sums = total[start + n_bins : stop + 1] - total[start : stop - n_bins + 1]
+            at = int(np.argmax(sums))
+            if sums[at] > best:
+                best, found = float(sums[at]), (start + at, start + at + n_bins)
+        return found
+
+    def strongest(self, k: int, n_bins: int) -> tuple[int, int] | None:
+        """The stretch of that many bins around motif k's strongest event; None if it is silent."""
+        h = self.counted[:, k] if self.counted[:, k].any() else self.H[:, k]
+        if not h.any():
+            return None
+        middle = int(np.argmax(h)) + self.model.components_.shape[1] // 2
+        start = max(0, middle - n_bins // 2)
+        return start, min(len(h), start + n_bins)
+
+
+class Contributions:
+    """What each motif contributes to some bins, which are gone through block by block.
+
+    Parameters
+    ----------
+    fit : the recording taken apart; without X the reconstruction stands in its place
+    """
+
+    def __init__(self, fit: Decomposition) -> None:
+        self._fit = fit
+        self._power = Power(fit.H.shape[1])
+
+    def block(self, a: int, b: int) -> tuple[Floats, list[Floats]]:
+        """Bins a to b of the recording, and the part of each motif; they are counted."""
+        reference, parts = self._fit.reference(a, b), list(self._fit.parts(a, b))
+        self._power.add(reference, parts)
+        return reference, parts
+
+    @property
+    def shares(self) -> npt.NDArray[np.float64]:
+        """Of the power, what each motif explains alone, (K,)."""
+        return self._power.shares
+
+    @property
+    def explained(self) -> float:
+        """Share of all motifs together, at least 0."""
+        return max(0.0, explained(self._power.loss))
+
+
+def stacked(X: Any) -> Floats:
+    """One array, from one or from a list of segments."""
+    if is_list_of_segments(X):
+        return np.concatenate([np.asarray(part) for part in X])
+    return np.asarray(X)

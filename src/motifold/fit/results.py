@@ -1,0 +1,55 @@
+"""From the last state of the loop to the fitted attributes: scale, order, certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from motifold.engines.base import Engine
+from motifold.fit.state import LoopState
+from motifold.fit.stop import Ending, StopReason
+from motifold.model import Array
+from motifold.model.motifs import norms
+
+
+def fitted_attributes(
+    engine: Engine, state: LoopState, *, normalize: bool, keep_order: bool
+) -> dict[str, Any]:
+    """The attributes of a fit that stopped at ``state``.
+
+    With ``normalize`` every motif has unit Frobenius norm, the activations carry the scale, and
+    components come in the order of the power they explain, unless ``keep_order``. Fixed motifs
+    stay as they are.
+    """
+    model, now, dtype = engine.model, state.now, engine.facts.dtype
+    W = engine.motifs(now.W).astype(np.float64)
+    H = engine.gather(now.H).astype(np.float64)
+    scales: Array = np.ones(model.K)
+    order = np.arange(model.K)
+    if normalize:
+        scales = norms(W)
+        if model.fixed is not None:
+            scales[model.fixed] = 1.0
+        if not keep_order:
+            order = np.argsort(-engine.power_shares(now.W, now.H), kind="stable")
+    unit = np.where(scales > 0, scales, 1.0)
+    components = (W / unit).transpose(2, 1, 0)[order]
+    activations = (H * scales / model.scale)[:, order]
+    reason = state.stop_reason
+    return {
+        "components_": np.ascontiguousarray(components, dtype=dtype),
+        "activations_": np.ascontiguousarray(activations, dtype=dtype),
+        "scales_": scales[order],
+        "n_iter_": state.iteration,
+        "converged_": reason is StopReason.CONVERGED,
+        "stop_reason_": "" if reason is None else str(reason),
+        "loss_": state.loss,
+        "kkt_residual_": state.kkt_residual,
+        "history_": state.history,
+        "reconstruction_err_": float(np.sqrt(now.squared_residual)) / model.scale,
+        "transform_tol_": state.goal.transform_tol,
+        "solved_": state.goal.ending is Ending.SOLVED,
+        "origin_": None,
+        "lengths_": engine.lengths,
+    }

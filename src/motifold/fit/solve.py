@@ -1,0 +1,109 @@
+"""The convex problem in the activations alone, solved to a tolerance from a start at zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from motifold.engines.base import ActivationProblem, Activations, Engine, Motifs
+from motifold.fit.clock import Clock
+from motifold.model import Array
+from motifold.solvers import ANLS, HALS, Inner
+
+_MAX_SWEEPS, _MAX_SWEEPS_MASKED = 10_000, 3_000
+# Sweeps between two looks at the certificate, and looks without progress before giving up.
+_ROUND, _PATIENCE = Inner(max_sweeps=5, shrink=0.0), 40
+_SWEEP = Inner(max_sweeps=1)
+
+
+@dataclass(frozen=True)
+class Deconvolution:
+    """The activations and how optimal they are.
+
+    Attributes
+    ----------
+    H : a handle, in the order and precision of ``problem``
+    problem : what was solved
+    kkt_residual : of H
+    sweeps : how many were made
+    tol : what was asked for
+    solved : whether ``kkt_residual`` ≤ ``tol``
+    """
+
+    H: Activations
+    problem: ActivationProblem
+    kkt_residual: float
+    sweeps: int
+    tol: float
+    solved: bool
+
+
+def solve_H(
+    engine: Engine,
+    W: Motifs,
+    tol: float,
+    clock: Clock,
+    *,
+    start: Deconvolution | None = None,
+) -> Deconvolution:
+    """Minimise J over H with W fixed, by sweeps over its entries (coordinate descent).
+
+    With L = 1 the columns are independent, and one pass of exact solves is the solution. Missing
+    entries follow H from round to round. Where the problem is not convex the result is a
+    stationary point. The start is zero, or where an earlier solve ended: the way is the same, so
+    that a tighter tolerance asked for later gives what it would have given at once.
+    """
+    problem = engine.exact_problem(W) if start is None else start.problem
+    H = engine.zeros(problem) if start is None else start.H
+    sweeps = 0 if start is None else start.sweeps
+    solver = HALS("tiles") if engine.model.L > 1 else ANLS()
+    most_sweeps = _MAX_SWEEPS_MASKED if engine.hides else _MAX_SWEEPS
+    momentum = _Momentum(engine, H)
+    best, waited = np.inf, 0
+    while True:
+        if not engine.hides:
+            H = engine.sweep(H, problem, solver, _ROUND)
+        else:
+            for _ in range(_ROUND.max_sweeps):
+                ahead = momentum.ahead(H)
+                H = engine.sweep(ahead, problem, solver, _SWEEP)
+                momentum.judge(ahead, H)
+        sweeps += _ROUND.max_sweeps
+        residual = engine.kkt(H, problem)
+        waited = 0 if residual < 0.99 * best else waited + 1
+        best = min(best, residual)
+        if residual <= tol or waited >= _PATIENCE or clock.expired or sweeps >= most_sweeps:
+            return Deconvolution(H, problem, residual, sweeps, tol, residual <= tol)
+
+
+def solve_for_motifs(
+    engine: Engine, components: Array, scales: Array, tol: float
+) -> tuple[Motifs, Deconvolution]:
+    """The same for motifs (K, L, N) of norms ``scales`` in their fit; those motifs, and the end.
+
+    In that scale penalties weigh what they weighed there.
+    """
+    W = engine.put_motifs(components.transpose(2, 1, 0).astype(np.float64) * scales)
+    return W, solve_H(engine, W, tol, Clock())
+
+
+class _Momentum:
+    """Nesterov's: missing entries follow H, which is slow unless H is extrapolated."""
+
+    def __init__(self, engine: Engine, H: Activations) -> None:
+        self.engine = engine
+        self.last = H
+        self.t = 1.0
+
+    def ahead(self, H: Activations) -> Activations:
+        """The point to sweep from."""
+        before, self.last = self.last, H
+        t = 0.5 * (1 + np.sqrt(1 + 4 * self.t**2))
+        beta, self.t = (self.t - 1) / t, t
+        return self.engine.ahead(H, before, beta)
+
+    def judge(self, ahead: Activations, H: Activations) -> None:
+        """Begin anew where the sweep went against the momentum (O'Donoghue & Candès 2015)."""
+        if self.engine.turned(ahead, H, self.last):
+            self.t = 1.0

@@ -1,0 +1,47 @@
+"""The model: everything that says what is to be solved, and nothing of the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from motifold.model.arrays import Array, Boundary, Mask
+from motifold.model.penalties import Penalties
+
+__all__ = ["Array", "Boundary", "Mask", "Model"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is to be solved, in the working scale.
+
+    The solvers see ``scale · X``, with ``scale`` a power of two that brings extreme data into
+    range. Activations of the working problem are ``scale`` times those of the data, motifs are the
+    same.
+
+    Attributes
+    ----------
+    N, K, L : number of features, of motifs, of lags
+    boundary : "zero" (motifs are cut off at a segment's end) or "valid" (none is)
+    penalties : in the working scale
+    scale : power of two
+    fixed : (K,) of bool, motifs that are not learnt; None if all are
+    """
+
+    N: int
+    K: int
+    L: int
+    boundary: Boundary
+    penalties: Penalties
+    scale: float = 1.0
+    fixed: Mask | None = None
+
+    def with_penalties(self, penalties: Penalties) -> Model:
+        """The same with other penalties, which are in the working scale."""
+        return replace(self, penalties=penalties)
+
+    @property
+    def learnt(self) -> np.ndarray:
+        """Indices of the motifs that are learnt."""
+        return np.arange(self.K) if self.fixed is None else np.flatnonzero(~self.fixed)

@@ -1,0 +1,93 @@
+"""What a report says of the facts, in plain words."""
+
+from __future__ import annotations
+
+from motifold.findings.facts import Facts
+
+
+def warnings_of(facts: Facts) -> list[str]:
+    """What a reader should know before believing the pictures."""
+    model, told = facts.model, []
+    if not model.converged_:
+        told.append(
+            f"The fit stopped before it converged ({model.stop_reason_}, KKT residual "
+            f"{model.kkt_residual_:.1e}, tolerance {model.tol:.1e}). The motifs may still "
+            "change: fit longer (max_iter, max_time)."
+        )
+    if not facts.is_training:
+        told.append(
+            "This is not the recording that the model was fitted to: the motifs are those of "
+            "the fit, the activations were found anew."
+        )
+    if facts.dead:
+        told.append(f"Motif {_named(facts.dead)} is empty: fewer motifs would do (n_components).")
+    if facts.silent:
+        told.append(f"Motif {_named(facts.silent)} does not occur in this recording.")
+    if facts.loss > 0.9:
+        told.append(
+            f"The model explains only {100 * facts.explained:.0f}% of the power: look at "
+            "the reconstruction before the motifs."
+        )
+    if facts.n_missing:
+        told.append(
+            f"{facts.n_missing} entries ({100 * facts.missing_share:.2g}%) are missing. They "
+            "count nowhere, and what the reconstruction shows there is a prediction, the "
+            "poorer the longer the gap. Events of which less than half is observed are left "
+            "out. The test of significance cannot leave entries out and takes them for zero."
+        )
+    return [*told, *_of_the_test(facts), *facts.recording.hints]
+
+
+def _of_the_test(facts: Facts) -> list[str]:
+    told = []
+    if facts.is_training:
+        told.append(
+            "The motifs were tested on the recording they were found in, so their p-values "
+            "are too small. For a fair test give a recording that the fit has not seen."
+        )
+    if facts.doubtful:
+        told.append(
+            f"Motif {_named(facts.doubtful)} is not significant: the order of its features could "
+            "be chance."
+        )
+    return told
+
+
+def _named(motifs: list[int]) -> str:
+    return ", ".join(str(k) for k in motifs)
+
+
+def order_of_features(facts: Facts) -> str:
+    """What was done about the order of the features; nothing where there is nothing to say."""
+    if facts.order is not None:
+        return (
+            "Features are sorted, here and below, by the motif that they are strongest in and the "
+            "lag of their peak in it (--no-sort keeps them as they are)."
+        )
+    found = facts.correlation
+    if facts.recording.feature_axis is not None or not found.shows_an_order:
+        return ""
+    return (
+        "Features keep their order, since it means something: neighbours have a correlation of "
+        f"{found.neighbours:.2f} (median), others of {found.others:.2f} (--sort sorts them)."
+    )
+
+
+def outcome_of_the_test(facts: Facts) -> str:
+    """How many motifs passed it, and on what it was done."""
+    found = facts.significance
+    n_tested, n_null = int(found.tested.sum()), found.null.shape[1]
+    return (
+        f"{int(found.significant.sum())} of {n_tested} motifs tested recur more sharply than "
+        f"{n_null} copies of them in which each feature is shifted by a random lag (level "
+        f"{found.alpha:g} for all together, Bonferroni's correction). The p-values are in the "
+        f"table of motifs.{_where(facts)}"
+    )
+
+
+def _where(facts: Facts) -> str:
+    rate, tested = facts.recording.rate, facts.tested_bins
+    if tested == facts.recording.shape[0]:
+        return ""
+    long = f"{tested} time bins" if rate is None else f"{tested / rate:.3g} s"
+    return f" To save time the test took the last {long} of the recording."

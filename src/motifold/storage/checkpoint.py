@@ -1,0 +1,223 @@
+"""Checkpoints: a long fit that was stopped goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import json
+import os
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from motifold.data.validation import is_list_of_segments
+from motifold.estimator import CNMF, fit_watched
+from motifold.files import check_writable, fingerprint, write_npz, written_whole
+from motifold.fit.clock import Every
+from motifold.fit.state import LoopState, SearchState
+
+# What may differ between a fit and its continuation: none of these changes the iterates.
+_FREE = {"max_iter", "max_time", "n_jobs", "verbose", "callback", "warm_start"}
+
+
+def fit_with_checkpoint(
+    model: CNMF,
+    X: Any,
+    path: str | os.PathLike[str],
+    *,
+    every: float = 60.0,
+    resume: bool = True,
+    **fit_arguments: Any,
+) -> CNMF:
+    """Fit a model, and keep its state in a file: if it is stopped, the same call goes on.
+
+    The file is written every ``every`` seconds and when the fit is interrupted (Ctrl-C, or any
+    other exception), always whole: after a power cut or SIGKILL it has the state of the last time.
+    A fit that goes on ends with the same result as one that was never stopped, bit by bit. When
+    the fit is done the file is removed; ``model.save`` keeps the result.
+
+    Parameters
+    ----------
+    model : CNMF
+        The model to fit. Its ``random_state`` may be None: the file has the seeds.
+    X : array-like of shape (n_samples, n_features), or a list of such arrays
+        As in ``CNMF.fit``.
+    path : str or path
+        The file. There need not be one.
+    every : float, default=60
+        Seconds between two writes.
+    resume : bool, default=True
+        Go on from the file, if there is one. False: start anew and replace it.
+    **fit_arguments
+        ``lengths``, ``segments``, ``mask``, ``components_init`` or ``activations_init`` of ``fit``.
+
+    Returns
+    -------
+    CNMF
+        The model, fitted.
+
+    Raises
+    ------
+    ValueError
+        If the file is of other data, arguments or parameters. ``max_iter``, ``max_time``,
+        ``n_jobs``, ``verbose`` and ``callback`` may differ. Also if ``warm_start`` is set, since
+        the factors it starts from are no part of the file.
+
+    Examples
+    --------
+    A fit that is interrupted in its fifth iteration, and goes on.
+
+    >>> import os, tempfile
+    >>> from motifold import CNMF, fit_with_checkpoint
+    >>> from motifold.datasets import make_sequences
+    >>> X = make_sequences(300, 20, 2, 8, random_state=0).X
+    >>> def interrupt(state):
+    ...     if state.iteration == 5:
+    ...         raise KeyboardInterrupt
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "fit.checkpoint")
+    ...     try:
+    ...         fit_with_checkpoint(CNMF(2, 8, random_state=0, callback=interrupt), X, path)
+    ...     except KeyboardInterrupt:
+    ...         print("interrupted:", os.listdir(folder))
+    ...     model = fit_with_checkpoint(CNMF(2, 8, random_state=0), X, path)
+    ...     print(model.stop_reason_ + ":", os.listdir(folder))
+    interrupted: ['fit.checkpoint']
+    converged: []
+    """
+    if model.warm_start:
+        raise ValueError(
+            "warm_start: the factors of the last fit are no part of a checkpoint. Set it to False, "
+            "and give components_init and activations_init."
+        )
+    check_writable(path)
+    checkpoint = Checkpoint(Path(path), identity_of(model, X, **fit_arguments), every=every)
+    if resume and checkpoint.path.exists():
+        checkpoint.restore("Give another path, or start anew with resume=False.")
+    checkpoint.fit(model, X, **fit_arguments)
+    checkpoint.remove()
+    return model
+
+
+class Checkpoint:
+    """The record of a fit in a file, which is the old one or the new one but never half of one.
+
+    It watches a ``fit``: it sees every iteration, and writes when ``every`` seconds have passed,
+    ``write`` is called or the fit is broken off. What it writes is the iterate before
+    the last: of that one it is known that the loop went on from it, so a fit that goes on from
+    there takes the same course.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    identity : dict
+        What the fit is of, from ``identity_of``: a checkpoint of another fit is refused.
+    every : float
+        Seconds between two writes.
+    """
+
+    def __init__(self, path: Path, identity: dict[str, Any], *, every: float = 60.0) -> None:
+        self.path = Path(path)
+        self._identity = identity
+        self._due = Every(every)
+        self._record: SearchState | None = None
+        self._candidate: SearchState | None = None
+        self._confirmed: SearchState | None = None
+        self._restored: SearchState | None = None
+
+    def fit(self, model: CNMF, X: Any, **fit_arguments: Any) -> None:
+        """Fit the model and watch it; what is broken off, by whatever, is written."""
+        try:
+            fit_watched(model, self, X, **fit_arguments)
+        except BaseException as error:
+            try:
+                self.write()
+            except OSError as failure:  # must not hide what broke it off
+                error.add_note(f"{self.path} could not be written: {failure}")
+            raise
+
+    def restore(self, advice: str = "") -> int:
+        """Let the fit go on from the file; the number of iterations it has.
+
+        ``advice`` ends the message of the error, if the file is of no use.
+        """
+        record = _read(self.path, self._identity, advice)
+        self._restored = record
+        return record.current.iteration if record.current is not None else 0
+
+    def begin(self, record: SearchState) -> SearchState:
+        """The record that the fit shall use: the given one, or the one that was restored."""
+        if self._restored is not None:
+            record = self._confirmed = self._restored
+        self._record = record
+        return record
+
+    def __call__(self, state: LoopState) -> None:
+        """Note an iteration; write if it is time."""
+        record = self._record
+        assert record is not None
+        last = self._candidate
+        if last is not None and last.index == record.index:
+            self._confirmed = last
+        elif self._confirmed is None or self._confirmed.index != record.index:
+            self._confirmed = SearchState(record.seeds, record.index, record.best)
+        self._candidate = SearchState(record.seeds, record.index, record.best, state)
+        if self._due():
+            self.write()
+
+    def write(self) -> bool:
+        """Write the last iterate that is certain; False if there is none yet."""
+        if self._confirmed is None:
+            return False
+        arrays = self._confirmed.to_arrays()
+        text = json.dumps(self._identity).encode()
+        with written_whole(self.path) as file:
+            write_npz(file, {"identity": np.frombuffer(text, np.uint8), **arrays})
+        return True
+
+    def remove(self) -> None:
+        """Take the file away: the fit is done."""
+        self.path.unlink(missing_ok=True)
+
+
+def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
+    """What makes a fit this one: its parameters, and checksums of the arguments of ``fit``."""
+    params = {
+        name: repr(value)
+        for name, value in model.get_params(deep=False).items()
+        if name not in _FREE
+    }
+    if not isinstance(model.random_state, Integral):
+        del params["random_state"]  # the seeds that were drawn are in the checkpoint
+    arguments = {"X": X, **given}
+    return {
+        "params": params,
+        "arguments": {
+            name: [fingerprint(part) for part in (value if is_list_of_segments(value) else [value])]
+            for name, value in arguments.items()
+            if value is not None
+        },
+    }
+
+
+def _read(path: Path, identity: dict[str, Any], advice: str) -> SearchState:
+    try:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        found = json.loads(arrays.pop("identity").tobytes())
+        record = SearchState.from_arrays(arrays)
+        differing = _differing(found["params"], identity["params"])
+        differing += _differing(found["arguments"], identity["arguments"])
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{path}: it is no checkpoint of motifold ({error}). {advice}") from error
+    if differing:
+        what = ", ".join(sorted(differing))
+        raise ValueError(f"{path}: it is the checkpoint of another fit: {what} differs. {advice}")
+    return record
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return [name for name in {*old, *new} if old.get(name) != new.get(name)]
