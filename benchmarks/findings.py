@@ -9,8 +9,6 @@ there to the section "Findings" of docs/benchmarks.md instead of measuring.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import signal
 import subprocess
@@ -19,9 +17,11 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import harness
 import numpy as np
 from findings_page import write_page
 from joblib import Parallel, delayed
@@ -37,6 +37,21 @@ N, T, L, MOTIF_LENGTH = 40, 1200, 24, 8
 PROBABILITY = 0.01
 # Of the data sets that are made up. Rules and defaults were chosen on seeds below 1000.
 FIRST_SEED = 60000
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured: data sets of each kind, runs without sequences, fits of SONG."""
+
+    sets: int = 20
+    null_runs: int = 200
+    more_null_runs: int = 2000
+    fits: int = 50
+    noises: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4)
+    levels: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+
+
+SMOKE = Sizes(sets=1, null_runs=2, more_null_runs=2, fits=2, noises=(0.1,), levels=(0.1,))
 
 
 def plant(seed: int, K: int, noise: float, T: int = T) -> tuple[np.ndarray, ...]:
@@ -65,10 +80,10 @@ def fit(X: np.ndarray, K: int, seed: int, **options: object) -> CNMF:
         return CNMF(K, L, random_state=seed, n_jobs=1, **options).fit(X)  # type: ignore[arg-type]
 
 
-def number_of_motifs(out: Path) -> dict[str, Any]:
+def number_of_motifs(out: Path, sizes: Sizes) -> dict[str, Any]:
     """Suggested K against the true one."""
     rows = []
-    for i in range(20):
+    for i in range(sizes.sets):
         K = 2 + i % 4
         X, *_ = plant(FIRST_SEED + 4000 + i, K, noise=0.0)
         found = motifold.sweep(
@@ -84,7 +99,7 @@ def number_of_motifs(out: Path) -> dict[str, Any]:
         rows.append({"data": FIRST_SEED + 4000 + i, "true": K, **found.suggested})
         print(f"  {rows[-1]}", flush=True)
     right = sum(row["n_components"] == row["true"] for row in rows)
-    print(f"suggested K equals the true K in {right} of 20 clean data sets (K = 2 to 5)")
+    print(f"suggested K equals the true K in {right} of {sizes.sets} clean data sets (K = 2 to 5)")
     return {"right": right, "rows": rows}
 
 
@@ -119,12 +134,13 @@ def events_of(seed: int, noise: float, K: int = 3) -> tuple[int, int, int]:
     return hits, n_found, n_true
 
 
-def event_table(out: Path) -> dict[str, Any]:
+def event_table(out: Path, sizes: Sizes) -> dict[str, Any]:
     """Precision and recall over noise levels."""
-    print("noise  precision  recall   (20 data sets each, 3 motifs, events within 2 bins)")
+    sets = range(sizes.sets)
+    print(f"noise  precision  recall   ({len(sets)} data sets each, 3 motifs, within 2 bins)")
     rows = []
-    for noise in (0.0, 0.1, 0.2, 0.3, 0.4):
-        counts = Parallel(-1)(delayed(events_of)(FIRST_SEED + i, noise) for i in range(20))
+    for noise in sizes.noises:
+        counts = Parallel(-1)(delayed(events_of)(FIRST_SEED + i, noise) for i in sets)
         hits, found, true = np.sum(counts, axis=0).tolist()
         rows.append({"noise": noise, "precision": hits / found, "recall": hits / true})
         print(f"{noise:5.1f}  {hits / found:9.3f}  {hits / true:6.3f}", flush=True)
@@ -156,25 +172,25 @@ def null_p_values(make: Callable[[int], np.ndarray], seed: int) -> list[float]:
     return significance(X[T // 2 :], model, n_null=500, random_state=nulls).p_value.tolist()
 
 
-def false_positives(out: Path) -> dict[str, Any]:
+def false_positives(out: Path, sizes: Sizes) -> dict[str, Any]:
     """Share of runs on data without sequences that have a significant motif.
 
     200 runs have a standard deviation of 3 in this number: 2000 more say what it is about.
     """
     rows = []
     for make, first, n_runs in (
-        (shuffled, FIRST_SEED + 1000, 200),
-        (shuffled, 20000, 2000),
-        (unrelated, FIRST_SEED + 1000, 200),
+        (shuffled, FIRST_SEED + 1000, sizes.null_runs),
+        (shuffled, 20000, sizes.more_null_runs),
+        (unrelated, FIRST_SEED + 1000, sizes.null_runs),
     ):
         seeds = range(first, first + n_runs)
         p_value = np.array(Parallel(-1)(delayed(null_p_values)(make, seed) for seed in seeds))
-        rows.append(null_summary(make.__name__, p_value))
+        rows.append(null_summary(make.__name__, p_value, sizes.null_runs))
         print(f"  {rows[-1]}", flush=True)
     return {"rows": rows}
 
 
-def null_summary(name: str, p_value: np.ndarray) -> dict[str, Any]:
+def null_summary(name: str, p_value: np.ndarray, group: int) -> dict[str, Any]:
     """How often any motif of a run (row) is significant at 5 %, and how uniform p-values are."""
     # The smallest p-value decides whether any is found, by Bonferroni and by Holm alike.
     least, n_tested = np.nanmin(p_value, axis=1), (~np.isnan(p_value)).sum(axis=1)
@@ -184,7 +200,7 @@ def null_summary(name: str, p_value: np.ndarray) -> dict[str, Any]:
         "data": name,
         "runs": len(p_value),
         "hits": int(found.sum()),
-        "hits_by_200": found.reshape(-1, 200).sum(axis=1).tolist(),
+        "hits_by_200": found.reshape(-1, group).sum(axis=1).tolist(),
         "motifs": float((p_value <= 0.05).sum() / n_tested.sum()),
         "mean_score": float(scores.mean()),
         "sd_score": float(scores.std()),
@@ -199,11 +215,11 @@ def detected(seed: int, noise: float, K: int = 3) -> int:
     return int(significance(X[T // 2 :], model, n_null=500, random_state=nulls).significant.sum())
 
 
-def power(out: Path) -> dict[str, Any]:
+def power(out: Path, sizes: Sizes) -> dict[str, Any]:
     """Share of significant motifs over noise levels, as numbers and as a curve."""
-    levels, runs = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0], 20
+    levels, runs = list(sizes.levels), sizes.sets
     shares = []
-    print("noise  share of motifs significant   (20 runs each, 3 motifs)")
+    print(f"noise  share of motifs significant   ({runs} runs each, 3 motifs)")
     for noise in levels:
         counts = Parallel(-1)(delayed(detected)(FIRST_SEED + i, noise) for i in range(runs))
         shares.append(sum(counts) / (3 * runs))
@@ -233,7 +249,7 @@ def draw_power(levels: list[float], shares: list[float], path: Path) -> None:
 SWEEP = {"n_components": range(1, 11), "n_lags": 20, "n_seeds": 10}
 
 
-def neural_sweep(out: Path) -> dict[str, Any]:
+def neural_sweep(out: Path, sizes: Sizes) -> dict[str, Any]:
     """10 values of K × 10 seeds on NEURAL: seconds, and the table after a kill and a resume."""
     from motifold.plots import plot_n_components
 
@@ -272,15 +288,15 @@ def song_fit(X: np.ndarray, seed: int) -> tuple[np.ndarray, float]:
     return model.components_, float(model.loss_)
 
 
-def song_consensus(out: Path) -> dict[str, Any]:
+def song_consensus(out: Path, sizes: Sizes) -> dict[str, Any]:
     """What 50 fits of SONG agree on."""
     from motifold.plots import plot_consensus
 
     song = fetch_songbird()
-    fits = Parallel(-1)(delayed(song_fit)(song.song, seed) for seed in range(50))
+    fits = Parallel(-1)(delayed(song_fit)(song.song, seed) for seed in range(sizes.fits))
     losses = [loss for _, loss in fits]
     consensus = find_consensus([motifs for motifs, _ in fits])
-    print("consensus of 50 fits of SONG (K = 3, L = 50)")
+    print(f"consensus of {sizes.fits} fits of SONG (K = 3, L = 50)")
     print(consensus.table)
     model = consensus.fit(song.song, CNMF(3, 50))
     similarity = match_motifs(consensus.components[consensus.stable], model.components_).similarity
@@ -304,7 +320,7 @@ def song_consensus(out: Path) -> dict[str, Any]:
     }
 
 
-SECTIONS: dict[str, Callable[[Path], dict[str, Any]]] = {
+SECTIONS: dict[str, Callable[[Path, Sizes], dict[str, Any]]] = {
     "k": number_of_motifs,
     "events": event_table,
     "false-positives": false_positives,
@@ -312,15 +328,16 @@ SECTIONS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "sweep": neural_sweep,
     "consensus": song_consensus,
 }
+# They need the songbird data, and cannot be made small.
+LARGE = {"sweep", "consensus"}
 
 
 def main() -> None:
     """Measure the sections asked for, or write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = harness.parser(__doc__, page=True)
     names = [*SECTIONS, "sweep-child"]
     parser.add_argument("sections", nargs="*", choices=[*names, []], metavar="section")
     parser.add_argument("--out", type=Path, default=Path("."))
-    parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
     if options.page:
         write_page(options.out)
@@ -328,12 +345,19 @@ def main() -> None:
     if options.sections == ["sweep-child"]:
         sweep_child(options.out)
         return
-    options.out.mkdir(parents=True, exist_ok=True)
-    for name in options.sections or SECTIONS:
+    if options.smoke:
+        with tempfile.TemporaryDirectory() as folder:
+            measure([name for name in SECTIONS if name not in LARGE], Path(folder), SMOKE)
+        return
+    measure(options.sections or list(SECTIONS), options.out, Sizes())
+
+
+def measure(sections: list[str], out: Path, sizes: Sizes) -> None:
+    """Measure the sections and write what they found."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in sections:
         began = time.perf_counter()
-        numbers = SECTIONS[name](options.out)
-        path = options.out / f"findings-{name}.json"
-        path.write_text(json.dumps(numbers, indent=1, default=float) + "\n")
+        harness.save(out / f"findings-{name}.json", SECTIONS[name](out, sizes))
         print(f"  [{name}: {time.perf_counter() - began:.0f} s]", flush=True)
 
 

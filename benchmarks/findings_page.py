@@ -7,9 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from pages import with_section
-
-DOCS = Path(__file__).parents[1] / "docs"
+import harness
 
 
 def write_page(folder: Path) -> None:
@@ -27,11 +25,9 @@ def write_page(folder: Path) -> None:
             parts += ["", *write(json.loads(path.read_text()))]
         picture = folder / f"findings-{name}.png"
         if picture.exists() and name in _PICTURES:
-            shutil.copy(picture, DOCS / "images" / picture.name)
+            shutil.copy(picture, harness.PAGE.parent / "images" / picture.name)
             parts += ["", f"![{_PICTURES[name]}](images/{picture.name})"]
-    page = DOCS / "benchmarks.md"
-    page.write_text(with_section(page.read_text(), "findings", "\n".join(parts)))
-    print(f"written: {page}")
+    harness.write_section("findings", parts)
 
 
 def _number_of_motifs(found: dict[str, Any]) -> list[str]:

@@ -6,16 +6,8 @@
 
 from __future__ import annotations
 
-import argparse
-from functools import partial
-
+import harness
 import numpy as np
-from iteration import median_milliseconds
-
-from motifold.parallel import Workers
-from motifold.problem import Problem
-from motifold.spectral import Spectra, best_way
-from motifold.statistics import h_statistics, w_statistics
 
 SHAPES = [
     # T, N, K, L
@@ -33,38 +25,29 @@ SHAPES = [
 
 def measure(
     T: int, N: int, K: int, L: int, threads: int, dtype: type, rounds: int
-) -> dict[str, float]:
-    """Nanoseconds per entry of X for both passes, in each of the ways."""
+) -> tuple[dict[str, float], str]:
+    """Nanoseconds per entry of X for both passes, in each of the ways; and the model's choice."""
     rng = np.random.default_rng(0)
     X = rng.random((T, N)).astype(dtype)
-    W, H = rng.random((N, L, K)).astype(dtype), rng.random((T, K)).astype(dtype)
-    problems = {way: Problem.from_arrays([X], K, L) for way in ("products", "transforms", "kept")}
-    for way, problem in problems.items():
-        problem.kept["spectra"] = None if way == "products" else Spectra(problem, way == "kept")
-    with Workers(threads) as workers:
-
-        def passes(problem: Problem) -> None:
-            w_statistics(problem, H, workers)
-            h_statistics(problem, W, workers)
-
-        rivals = {way: partial(passes, problem) for way, problem in problems.items()}
-        times = median_milliseconds(rivals, rounds)
-    return {way: 1e6 * value / (T * N) for way, value in times.items()}
+    W, H = rng.random((K, L, N)).astype(dtype), rng.random((T, K)).astype(dtype)
+    with harness.inner_threads(threads) as workers:
+        rivals, choice = harness.both_passes(X, W, H, workers)
+        times = harness.median_milliseconds(rivals, rounds)
+    return {way: 1e6 * value / (T * N) for way, value in times.items()}, choice
 
 
 def main() -> None:
     """Print a row for every shape."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = harness.parser(__doc__)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--double", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     dtype = np.float64 if options.double else np.float32
     print("      T     N   K    L  products  transforms  kept   the model says")
-    for T, N, K, L in SHAPES:
-        row = measure(T, N, K, L, options.threads, dtype, options.rounds)
+    for T, N, K, L in [(300, 10, 2, 5)] if options.smoke else SHAPES:
+        row, choice = measure(T, N, K, L, options.threads, dtype, options.rounds)
         times = "  ".join(f"{row[way]:8.2f}" for way in ("products", "transforms", "kept"))
-        choice = best_way(N, T, K, L, np.dtype(dtype).itemsize)
         print(f"{T:7d} {N:5d} {K:3d} {L:4d} {times}   {choice}", flush=True)
 
 

@@ -16,6 +16,9 @@ from motifold.datasets import make_sequences
 DATA = Path(os.environ.get("MOTIFOLD_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
+SONGBIRD, SPEECH = DATA / "MackeviciusData.mat", DATA / "spoken_digits_two_speakers_8k.wav"
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """One problem: data (T, N) in single precision, K motifs of L lags."""
@@ -40,11 +43,11 @@ def _synthetic(T: int, probability: float, noise: float) -> tuple[np.ndarray, in
 
 
 def _song() -> tuple[np.ndarray, int, int]:
-    return loadmat(DATA / "MackeviciusData.mat")["SONG"].T, 3, 50
+    return loadmat(SONGBIRD)["SONG"].T, 3, 50
 
 
 def _speech() -> tuple[np.ndarray, int, int]:
-    _, samples = wavfile.read(DATA / "spoken_digits_two_speakers_8k.wav")
+    _, samples = wavfile.read(SPEECH)
     settings = {"window": "hann", "nperseg": 512, "noverlap": 384}
     spectrum = stft(samples / 32768, boundary=None, padded=False, **settings)[2]
     X = np.log(np.abs(spectrum) + 1e-6).T
@@ -55,12 +58,34 @@ def _shape(T: int, N: int, K: int, L: int) -> tuple[np.ndarray, int, int]:
     return make_sequences(T, N, K, L, random_state=0).X, K, L
 
 
+def planted(T: int, N: int, K: int, L: int) -> tuple[np.ndarray, int, int]:
+    """Sparse activations of narrow motifs with noise, made in single precision: for a large T."""
+    rng = np.random.default_rng(0)
+    W = (rng.random((K, L, N)) ** 6).astype(np.float32)
+    H = (rng.exponential(1.0, (T, K)) * (rng.random((T, K)) < 0.1)).astype(np.float32)
+    X = np.empty((T, N), dtype=np.float32)
+    for a in range(0, T, 10_000):
+        b = min(a + 10_000, T)
+        X[a:b] = 0.3 * np.abs(rng.standard_normal((b - a, N), dtype=np.float32))
+        for lag in range(L):
+            first = max(a, lag)
+            X[first:b] += H[first - lag : b - lag] @ W[:, lag]
+    return X, K, L
+
+
+def _speech_or_alike() -> tuple[np.ndarray, int, int]:
+    """Speech where the recording is at hand, or else made-up data of the same shape."""
+    return _speech() if SPEECH.exists() else planted(20_149, 257, 20, 12)
+
+
 # "synthetic": the reading that reproduces the paper's figures; "sparse": few activations, noise 1.
 PROBLEMS: dict[str, Callable[[], tuple[np.ndarray, int, int]]] = {
     **{f"synthetic-{T}": lambda T=T: _synthetic(T, 0.9, 0.1) for T in (500, 2500, 10000, 50000)},
     **{f"sparse-{T}": lambda T=T: _synthetic(T, 0.1, 1.0) for T in (500, 2500, 10000, 50000)},
     "song": _song,
     "speech": _speech,
+    "speech-shape": _speech_or_alike,
+    "million": lambda: planted(1_000_000, 250, 5, 20),
     "long-motifs": lambda: _shape(20000, 100, 3, 200),
     "wide": lambda: _shape(2000, 5000, 5, 10),
     "nmf-tall": lambda: _shape(20000, 100, 10, 1),
@@ -73,3 +98,9 @@ def load(name: str) -> Benchmark:
     """The problem of that name."""
     X, K, L = PROBLEMS[name]()
     return Benchmark(name, np.ascontiguousarray(X, dtype=np.float32), K, L)
+
+
+def shaped(T: int, N: int, K: int, L: int) -> Benchmark:
+    """Made-up sequences of any shape."""
+    X, *_ = _shape(T, N, K, L)
+    return Benchmark(f"{T} × {N}", np.ascontiguousarray(X, dtype=np.float32), K, L)

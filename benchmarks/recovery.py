@@ -74,7 +74,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--solver", default="hals", choices=["hals", "anls", "mu"])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--smoke", action="store_true", help="one seed: does it still run?")
     options = parser.parse_args()
+    if options.smoke:
+        options.seeds = 1
     print(f"solver {options.solver}: N={N}, T={T}, K={K}, L={L}, p={PROBABILITY}")
     print("seed  similarity of the motifs   loss      restarts")
     found = 0

@@ -7,13 +7,12 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
+from harness import Curve, LoopState
 from numba import njit
 from problems import Benchmark
 
 from motifold import CNMF
-from motifold.state import LoopState
 
-Curve = list[tuple[float, float]]
 Start = tuple[np.ndarray, np.ndarray]
 
 

@@ -2,43 +2,39 @@
 
 ``make bench`` (about 15 minutes) or ``make bench-quick`` (under 3); ``--problems`` takes any names
 of problems.py. Writes docs/benchmarks.md,
-docs/images/benchmark-*.png and benchmarks/results.json; ``--quick`` writes to benchmarks/quick/.
+docs/images/benchmark-*.png and benchmarks/results.json; ``--quick`` writes to benchmarks/quick/ and
+``--smoke`` to a temporary folder, without torchnmf if it is not installed.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
-from importlib.metadata import version
+import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import harness
 import numpy as np
-from pages import section_of
+from harness import ROOT, time_to
 from problems import Benchmark, load
 from rivals import (
-    Curve,
     motifold_curve,
     residual_hals_curve,
     sklearn_nmf,
     torchnmf_curve,
 )
 
-ROOT = Path(__file__).parents[1]
 # The problems that the numbers in the README are about, and the others, with less time for each.
 MAIN = ["synthetic-50000", "sparse-50000", "song", "speech"]
 OTHERS = [f"{kind}-{T}" for kind in ("synthetic", "sparse") for T in (500, 2500, 10000)]
 OTHERS += ["long-motifs", "wide"]
-
-
-def time_to(curve: Curve, loss: float) -> float:
-    """Seconds until the curve is at or below ``loss``; infinite if it never is."""
-    return next((seconds for seconds, value in curve if value <= loss), float("inf"))
+NMF = ["nmf-tall", "nmf-wide", "nmf-square"]
+# Sections of the page that other scripts write.
+SECTIONS = ("threads", "equivalence", "findings", "penalties")
 
 
 def warm_up() -> None:
@@ -46,7 +42,8 @@ def warm_up() -> None:
     tiny = Benchmark("tiny", np.ones((60, 5), np.float32), 2, 4)
     for solver in ("mu", "hals", "anls"):
         motifold_curve(tiny, tiny.start(0), 0.05, solver=solver)
-    torchnmf_curve(tiny, tiny.start(0), 0.05)
+    if find_spec("torchnmf"):
+        torchnmf_curve(tiny, tiny.start(0), 0.05)
 
 
 def against_torchnmf(names: list[str], seeds: int, seconds: float) -> list[dict[str, Any]]:
@@ -92,10 +89,10 @@ def against_residual_hals(name: str, seconds: float) -> dict[str, Any]:
     return row
 
 
-def against_sklearn(seeds: int) -> list[dict[str, Any]]:
+def against_sklearn(names: list[str], seeds: int) -> list[dict[str, Any]]:
     """L = 1: time to the loss of scikit-learn's NMF(solver="cd") after 100 iterations."""
     rows = []
-    for name in ("nmf-tall", "nmf-wide", "nmf-square"):
+    for name in names:
         problem = load(name)
         ratios = []
         for seed in range(seeds):
@@ -108,17 +105,19 @@ def against_sklearn(seeds: int) -> list[dict[str, Any]]:
     return rows
 
 
-def against_products(sizes: list[int]) -> list[dict[str, float]]:
+def against_products(sizes: list[int], smoke: bool = False) -> list[dict[str, float]]:
     """One iteration against the bare products: in a process without torch, whose threads spin."""
     command = [sys.executable, str(ROOT / "benchmarks" / "iteration.py"), "--json", "--samples"]
     command += [str(T) for T in sizes]
+    command += ["--smoke"] if smoke else []
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return json.loads(shown)
 
 
-def memory() -> dict[str, float]:
+def memory(smoke: bool = False) -> dict[str, float]:
     """Peak memory beyond X, in a process of its own."""
     command = [sys.executable, str(ROOT / "benchmarks" / "memory.py")]
+    command += ["--smoke"] if smoke else []
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
@@ -128,21 +127,6 @@ def thread_share(rows: list[dict[str, float]], T: float) -> float:
     return (one["published"] / two["published"]) / (one["products"] / two["products"])
 
 
-def machine() -> dict[str, Any]:
-    """What the numbers belong to."""
-    packages = ("numpy", "scipy", "numba", "scikit-learn", "torch", "torchnmf")
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
-    return {
-        "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "commit": commit,
-        **{name: version(name) for name in packages},
-    }
-
-
 def write_table(results: dict[str, Any], path: Path, images: Path) -> None:
     """The page for the docs."""
     info = results["machine"]
@@ -150,8 +134,8 @@ def write_table(results: dict[str, Any], path: Path, images: Path) -> None:
         "# Benchmarks",
         "",
         f"Written by `make bench` at commit {info['commit']} on {info['cores']} cores, Python "
-        f"{info['python']}, numpy {info['numpy']}, torch {info['torch']}. Single precision, the "
-        f"same start for all, compilation excluded, medians over {results['seeds']} starts.",
+        f"{info['python']}, numpy {info['numpy']}, torch {info.get('torch')}. Single precision, "
+        f"the same start for all, compilation excluded, medians over {results['seeds']} starts.",
         "",
         "## Against torchnmf (NMFD, two threads)",
         "",
@@ -220,7 +204,8 @@ def write_table(results: dict[str, Any], path: Path, images: Path) -> None:
             f"{held['extra']:.0f} MB.",
         ]
     page = path.read_text() if path.exists() else ""
-    kept = [section for name in ("penalties", "findings") if (section := section_of(page, name))]
+    owned = [harness.section_of(page, name) for name in SECTIONS]
+    kept = [section for section in owned if section]
     path.write_text("\n".join(lines) + "\n\n" + "\n\n".join(kept).rstrip() + "\n")
 
 
@@ -247,40 +232,74 @@ def draw(results: dict[str, Any], folder: Path) -> None:
         figure.savefig(folder / f"benchmark-{row['problem']}.png", dpi=110)
 
 
+def measure_all(
+    names: list[str], seeds: int, seconds: float, quick: bool, all_problems: bool
+) -> Any:
+    """Everything for the page."""
+    return {
+        "machine": harness.machine(),
+        "seeds": seeds,
+        "seconds": seconds,
+        "torchnmf": against_torchnmf(names, seeds, seconds),
+        "others": against_torchnmf(OTHERS, 1, 6.0) if all_problems else [],
+        "residual": against_residual_hals(
+            "synthetic-2500" if quick else "synthetic-50000", seconds if quick else 60.0
+        ),
+        "sklearn": against_sklearn(NMF, seeds),
+        "iteration": against_products([10000] if quick else [50000, 400000]),
+        "memory": {} if quick else memory(),
+    }
+
+
+def measure_tiny() -> dict[str, Any]:
+    """The same on next to nothing: to see that all of it runs."""
+    names = ["synthetic-500"] if find_spec("torchnmf") else []
+    return {
+        "machine": harness.machine(),
+        "seeds": 1,
+        "seconds": 0.3,
+        "torchnmf": against_torchnmf(names, 1, 0.3),
+        "others": [],
+        "residual": against_residual_hals("synthetic-500", 0.1),
+        "sklearn": against_sklearn(["nmf-square"], 1),
+        "iteration": against_products([400], smoke=True),
+        "memory": memory(smoke=True),
+    }
+
+
 def main() -> None:
     """Measure, write, draw."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = harness.parser(__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--problems", nargs="+")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--seconds", type=float)
     options = parser.parse_args()
     quick = options.quick
+    warm_up()
+    if options.smoke:
+        with tempfile.TemporaryDirectory() as folder:
+            write(measure_tiny(), Path(folder), Path(folder), Path(folder))
+        return
     names = options.problems or (["synthetic-2500", "song"] if quick else MAIN)
     seeds = options.seeds or (1 if quick else 3)
     seconds = options.seconds or (5.0 if quick else 30.0)
-    warm_up()
-    results = {
-        "machine": machine(),
-        "seeds": seeds,
-        "seconds": seconds,
-        "torchnmf": against_torchnmf(names, seeds, seconds),
-        "others": [] if quick or options.problems else against_torchnmf(OTHERS, 1, 6.0),
-        "residual": against_residual_hals(
-            "synthetic-2500" if quick else "synthetic-50000", seconds if quick else 60.0
-        ),
-        "sklearn": against_sklearn(seeds),
-        "iteration": against_products([10000] if quick else [50000, 400000]),
-        "memory": {} if quick else memory(),
-    }
-    folder = ROOT / "benchmarks" / "quick" if quick else ROOT / "docs"
-    images = folder if quick else folder / "images"
-    folder.mkdir(exist_ok=True)
-    write_table(results, folder / "benchmarks.md", images)
+    results = measure_all(names, seeds, seconds, quick, not (quick or options.problems))
+    if quick:
+        folder = ROOT / "benchmarks" / "quick"
+        folder.mkdir(exist_ok=True)
+        write(results, folder, folder, folder)
+    else:
+        write(results, ROOT / "docs", ROOT / "docs" / "images", ROOT / "benchmarks")
+
+
+def write(results: dict[str, Any], pages: Path, images: Path, numbers: Path) -> None:
+    """The page, the pictures and the numbers."""
+    write_table(results, pages / "benchmarks.md", images)
     draw(results, images)
-    path = (folder if quick else ROOT / "benchmarks") / "results.json"
-    path.write_text(json.dumps(results, indent=1, default=float))
-    print(f"written: {folder / 'benchmarks.md'}, {path}")
+    for row in [*results["torchnmf"], *results["others"]]:
+        row.pop("curves", None)  # they are in the pictures
+    harness.save(numbers / "results.json", results)
 
 
 if __name__ == "__main__":
