@@ -25,7 +25,7 @@ from motifold.data.validation import (
     recording_of,
 )
 from motifold.engines.base import Engine
-from motifold.engines.cpu import CPUEngine
+from motifold.engines.cpu import engine_of
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.reconstruction import reconstruct
 from motifold.engines.cpu.threads import Workers
@@ -43,7 +43,8 @@ from motifold.fit.progress import ProgressBar
 from motifold.fit.results import fitted_attributes
 from motifold.fit.solve import solve_for_motifs
 from motifold.model import PENALTIES, Array, Boundary, Mask
-from motifold.model.measures import relative_loss
+from motifold.model.losses import NAMES as LOSSES
+from motifold.model.losses import Loss, loss_of
 from motifold.model.penalties import penalties_of
 from motifold.solvers import SOLVERS, Solver, find_solver
 
@@ -64,10 +65,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Number of motifs, K.
     n_lags : int
         Length of a motif in time bins, L.
-    solver : {"hals", "anls", "mu"} or solver object, default="hals"
+    solver : {"auto", "hals", "anls", "mu"} or solver object, default="auto"
         The algorithm: coordinate descent (HALS), exact alternating least squares (ANLS) or
-        multiplicative updates (MU). Options are given by an object: ``HALS(order="blocks")``,
+        multiplicative updates (MU). "auto" is HALS for squared error and MU for every other loss,
+        which the first two cannot do. Options are given by an object: ``HALS(order="blocks")``,
         ``ANLS(h_passes="exact")``, or any object with ``update_W`` and ``update_H``.
+    beta_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, default="frobenius"
+        How X̂ is compared with X: squared error (β = 2), the Kullback-Leibler divergence (1; for
+        counts), the Itakura-Saito divergence (0; for power spectra, without zeros), or the
+        β-divergence of that number.
     init : {"random"}, default="random"
         How to start what is not given to ``fit``: uniform random numbers, scaled to the data.
     l1_W, l2_W, l1_H, l2_H : float, default=0
@@ -180,7 +186,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_lags": [Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions(set(SOLVERS)), HasMethods(["update_W", "update_H"])],
+        "solver": [StrOptions({"auto", *SOLVERS}), HasMethods(["update_W", "update_H"])],
+        "beta_loss": [StrOptions(set(LOSSES)), Real],
         "init": [StrOptions({"random"})],
         **{penalty.name: [_NONNEGATIVE] for penalty in PENALTIES},
         "center": ["boolean"],
@@ -206,7 +213,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         n_components: int,
         n_lags: int,
         *,
-        solver: str | Solver = "hals",
+        solver: str | Solver = "auto",
+        beta_loss: str | float = "frobenius",
         init: str = "random",
         l1_W: float = 0,
         l2_W: float = 0,
@@ -233,6 +241,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.n_components = n_components
         self.n_lags = n_lags
         self.solver = solver
+        self.beta_loss = beta_loss
         self.init = init
         self.l1_W = l1_W
         self.l2_W = l2_W
@@ -308,7 +317,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> CNMF:
         clock = Clock(self.max_time)
         self._validate_params()
-        solver = find_solver(self.solver)
+        loss = self._loss()
+        solver = find_solver(self.solver, loss)
         data = recording_of(X, lengths, segments, mask)
         fixed = None
         if self.fixed_components is not None:
@@ -341,7 +351,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             self._workers(problem) as workers,
             ProgressBar(self.max_iter, self.n_init, bool(self.verbose)) as bar,
         ):
-            engine = CPUEngine(problem, workers)
+            engine = engine_of(problem, workers)
             loop = Loop(engine, solver, rules, self._callback(X, y, bar, engine, watcher))
             try:
                 state = search(loop, record, W, H, clock)
@@ -483,10 +493,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         problem = self._checked_new_data(X, lengths, segments, mask)
         with self._workers(problem) as workers:
-            engine = CPUEngine(problem, workers)
+            engine = engine_of(problem, workers)
             W, H = self._solve(engine)
-            residual = engine.residual(W, H)
-        return -relative_loss(residual, problem.squared_norm)
+            deviance = engine.residual(W, H)
+        return -self._loss().relative(deviance, engine.reference_deviance)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to ``path``; ``motifold.load`` reads it.
@@ -506,7 +516,19 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         K, L = self.n_components, self.n_lags
         weights = {penalty.name: getattr(self, penalty.name) for penalty in PENALTIES}
         penalties = penalties_of(K, **weights)
-        return Problem.of(data, K, L, self.boundary, penalties, fixed)
+        return Problem.of(data, K, L, self.boundary, penalties, fixed, self._loss())
+
+    def _loss(self) -> Loss:
+        """The loss; penalties that are made for squared error are refused with another."""
+        loss = loss_of(self.beta_loss)
+        if loss.by_ratios:
+            for name in ("ortho_H", "ortho_W"):
+                if getattr(self, name) > 0:
+                    raise ValueError(
+                        f"{name} is for squared error: with beta_loss={self.beta_loss!r} no step "
+                        "is known that never raises J. Use x_ortho, l1_H or l1_W there."
+                    )
+        return loss
 
     def _motifs(self, dtype: np.dtype) -> Array:
         """``components_`` in the layout of the mathematics, (N, L, K)."""
@@ -514,7 +536,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _transform(self, problem: Problem) -> Array:
         with self._workers(problem) as workers:
-            engine = CPUEngine(problem, workers)
+            engine = engine_of(problem, workers)
             H = engine.gather(self._solve(engine)[1])
         return (H * self.scales_ / problem.scale).astype(problem.dtype, copy=False)
 

@@ -32,11 +32,17 @@ class Facts:
 
 
 def scan(
-    data: Data, width: int = 1, *, nonnegative: bool = True, scale: float | None = None
+    data: Data,
+    width: int = 1,
+    *,
+    nonnegative: bool = True,
+    scale: float | None = None,
+    weights: Array | None = None,
 ) -> Facts:
     """Read X once: raise at the first bad value, with its place; else the facts.
 
     ``width`` as in ``Data.blocks``. ``scale``: to be used instead of the one that fits the data.
+    ``weights``: of the features, for the power.
     """
     largest, total, exponent = 0.0, 0.0, 0
     for block in data.blocks(width):
@@ -44,7 +50,7 @@ def scan(
         rows = segment.rows(a, b)
         low, high = float(rows.min()), float(rows.max())
         if not (np.isfinite(low) and np.isfinite(high)) or (nonnegative and low < 0):
-            raise bad_value(rows, *_place(data, block), nonnegative)
+            raise bad_value(rows, *place_of(data, block), nonnegative)
         size = max(high, -low)
         if size == 0:
             continue
@@ -56,6 +62,8 @@ def scan(
             exponent = needed
         if exponent:
             rows = np.ldexp(rows.astype(np.float64), exponent)
+        if weights is not None:
+            rows = rows * weights
         # Not by BLAS, whose threads would wake up for it.
         total += float(np.einsum("tn,tn->", rows, rows, dtype=np.float64))
     if scale is None:
@@ -77,7 +85,7 @@ def working_scale(largest: float, dtype: np.dtype) -> float:
     return float(2.0 ** min(exponent, np.finfo(dtype).maxexp - 2))
 
 
-def _place(data: Data, block: Block) -> tuple[str, int]:
+def place_of(data: Data, block: Block) -> tuple[str, int]:
     """What the user calls the array that has the block, and the number of its first row there."""
     segment, a, _ = block
     if not data.listed:

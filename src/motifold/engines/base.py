@@ -93,6 +93,37 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Advance:
+    """What a step of majorisation leads to; J is not above what it was.
+
+    Attributes
+    ----------
+    W, H : the new factors
+    kkt_H : the KKT residual of the old activations with the new motifs
+    """
+
+    W: Motifs
+    H: Activations
+    kkt_H: float
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known of factors under a loss by ratios.
+
+    Attributes
+    ----------
+    deviance : twice the divergence of X from X̂
+    penalty : the penalties' part of J
+    kkt_W : the KKT residual of the motifs
+    """
+
+    deviance: float
+    penalty: float
+    kkt_W: float
+
+
+@dataclass(frozen=True)
 class Assessment:
     """What is known of factors without moving them: sums, and the penalties' part of J."""
 
@@ -109,12 +140,16 @@ class Engine(Protocol):
     facts : what one look at X has shown
     hides : whether entries are missing
     lengths : rows of each segment
+    reference_deviance : what the loss is relative to: ‖X‖², or that of the best constants
     """
 
     model: Model
     facts: Facts
     hides: bool
     lengths: list[int]
+
+    @property
+    def reference_deviance(self) -> float: ...
 
     # --- handles ----------------------------------------------------------------------------
 
@@ -234,3 +269,43 @@ class Engine(Protocol):
         self, W: Motifs, H: Activations, shifts: dict[int, int]
     ) -> tuple[Motifs, Activations]:
         """Motifs k moved to later lags by so many, and their activations to earlier bins."""
+
+
+class ByRatios(Engine, Protocol):
+    """What an engine has beside these for a loss that needs X̂ at every entry of X."""
+
+    def assess_ratios(self, W: Motifs, H: Activations) -> Standing:
+        """J's parts and the KKT residual of the motifs at (W, H)."""
+
+    def advance(self, W: Motifs, H: Activations, solver: Solver) -> Advance:
+        """New motifs, then new activations: each where a majoriser of J has its minimum."""
+
+    def leap(
+        self, W: Motifs, H: Activations, new: Advance, beta: float
+    ) -> tuple[Motifs, Activations]:
+        """Beyond the new factors by β times the step to them; nothing becomes zero by it."""
+
+    def kkt_of_activations(self, W: Motifs, H: Activations) -> float:
+        """The KKT residual of the activations."""
+
+    def squares(self) -> tuple[Engine, Array]:
+        """The same data for squared error, its features weighed as the loss would; weights (N,)."""
+
+    def from_squares(
+        self, W: Motifs, H: Activations, weights: Array, before: Motifs
+    ) -> tuple[Motifs, Activations]:
+        """Factors of that engine as factors of this one, nowhere zero where they could grow.
+
+        Fixed motifs are those of ``before``.
+        """
+
+    def even(self, W: Motifs) -> Activations:
+        """Activations that are the same everywhere, at the level of the data."""
+
+    def beyond(self, H: Activations, new: Activations, beta: float) -> Activations:
+        """``leap`` of the activations alone."""
+
+    def sweep_ratios(
+        self, W: Motifs, H: Activations, solver: Solver
+    ) -> tuple[Activations, float, float]:
+        """New activations of fixed motifs; J and the KKT residual of the old ones."""

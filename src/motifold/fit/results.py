@@ -36,6 +36,7 @@ def fitted_attributes(
     unit = np.where(scales > 0, scales, 1.0)
     components = (W / unit).transpose(2, 1, 0)[order]
     activations = (H * scales / model.scale)[:, order]
+    unit_of_error = model.scale ** (model.loss.beta / 2)
     reason = state.stop_reason
     return {
         "components_": np.ascontiguousarray(components, dtype=dtype),
@@ -47,7 +48,7 @@ def fitted_attributes(
         "loss_": state.loss,
         "kkt_residual_": state.kkt_residual,
         "history_": state.history,
-        "reconstruction_err_": float(np.sqrt(now.squared_residual)) / model.scale,
+        "reconstruction_err_": float(np.sqrt(now.squared_residual)) / unit_of_error,
         "transform_tol_": state.goal.transform_tol,
         "solved_": state.goal.ending is Ending.SOLVED,
         "origin_": None,

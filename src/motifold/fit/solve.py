@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
-from motifold.engines.base import ActivationProblem, Activations, Engine, Motifs
+from motifold.engines.base import ActivationProblem, Activations, ByRatios, Engine, Motifs
 from motifold.fit.clock import Clock
 from motifold.model import Array
-from motifold.solvers import ANLS, HALS, Inner
+from motifold.solvers import ANLS, HALS, MU, Inner
 
 _MAX_SWEEPS, _MAX_SWEEPS_MASKED = 10_000, 3_000
 # Sweeps between two looks at the certificate, and looks without progress before giving up.
 _ROUND, _PATIENCE = Inner(max_sweeps=5, shrink=0.0), 40
 _SWEEP = Inner(max_sweeps=1)
+# By ratios: leaps beyond a step, the first, the growth, the cut after a rise, and the longest;
+# steps at most, and steps without progress before giving up.
+FIRST_LEAP, _GROW, _CUT, _LONGEST = 0.5, 1.1, 2.0, 2.0
+_MAX_STEPS, _STEPS_WITHOUT_PROGRESS = 2_000, 100
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,47 @@ def solve_for_motifs(
     In that scale penalties weigh what they weighed there.
     """
     W = engine.put_motifs(components.transpose(2, 1, 0).astype(np.float64) * scales)
+    if engine.model.loss.by_ratios:
+        return W, solve_by_ratios(cast(ByRatios, engine), W, tol, Clock())
     return W, solve_H(engine, W, tol, Clock())
+
+
+def longer(leap: float) -> float:
+    """The leap after one that lowered J, in units of the step itself."""
+    return min(_LONGEST, _GROW * leap)
+
+
+def shorter(leap: float) -> float:
+    """The leap after one that raised J and was taken back."""
+    return leap / _CUT
+
+
+def solve_by_ratios(engine: ByRatios, W: Motifs, tol: float, clock: Clock) -> Deconvolution:
+    """Minimise J over H with W fixed, from activations that are even: no random number is used."""
+    solver = MU()
+    H = engine.even(W)
+    problem = engine.exact_problem(W)
+    new, objective, residual = engine.sweep_ratios(W, H, solver)
+    pace, best, waited = FIRST_LEAP, objective, 0
+    steps = 0
+    while (
+        residual > tol
+        and steps < _MAX_STEPS
+        and waited < _STEPS_WITHOUT_PROGRESS
+        and not clock.expired
+    ):
+        steps += 1
+        ahead = engine.beyond(H, new, pace)
+        trial = engine.sweep_ratios(W, ahead, solver)
+        if trial[1] <= objective:
+            H, pace = ahead, longer(pace)
+        else:
+            H, pace = new, shorter(pace)
+            trial = engine.sweep_ratios(W, H, solver)
+        new, objective, residual = trial
+        waited = waited + 1 if objective >= best * (1 - 1e-9) else 0
+        best = min(best, objective)
+    return Deconvolution(H, problem, residual, steps, tol, residual <= tol)
 
 
 class _Momentum:

@@ -10,7 +10,7 @@ import numpy as np
 
 from motifold.fit.stop import Ending, StopReason
 from motifold.model import Array
-from motifold.model.measures import relative_loss
+from motifold.model.losses import SQUARED, Loss
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class Iterate:
     Attributes
     ----------
     W, H : handles
-    squared_residual : ‖X − X̂‖², and whether it is from the residual itself (``exact``)
+    squared_residual : ‖X − X̂‖², and whether it is from the residual itself (``exact``); of another
+        loss the deviance, twice the divergence
     penalty : the penalties' part of J
     kkt_W, kkt_H : NaN until they are known
     estimate : of the KKT residual, W's part from a step before
@@ -144,7 +145,8 @@ class LoopState:
     now : the last accepted iterate
     before : the factors it came from, W and H
     pace, goal, tries, patience : of the method and of the loop
-    scale, squared_norm : of the data
+    scale, squared_norm : of the data; the latter is what the loss is relative to
+    beta : of the loss
     iteration, seconds : so far
     stop_reason : None while it goes on
     given_up : whether another start has outdone this one
@@ -165,6 +167,7 @@ class LoopState:
     stop_reason: StopReason | None = None
     given_up: bool = False
     course: Course | None = None
+    beta: float = SQUARED.beta
     gather: Callable[[Any], Array] = field(default=np.asarray, compare=False, repr=False)
 
     @property
@@ -175,12 +178,14 @@ class LoopState:
     @property
     def objective(self) -> float:
         """J in the scale of the data."""
-        return self.now.objective / self.scale / self.scale
+        if self.beta == 2:
+            return self.now.objective / self.scale / self.scale
+        return self.now.objective / self.scale**self.beta
 
     @property
     def loss(self) -> float:
-        """‖X − X̂‖ / ‖X‖."""
-        return relative_loss(self.now.squared_residual, self.squared_norm)
+        """‖X − X̂‖ / ‖X‖; of other losses the deviance as a share of the reference's."""
+        return Loss(self.beta).relative(self.now.squared_residual, self.squared_norm)
 
     @property
     def kkt_residual(self) -> float:
@@ -249,6 +254,7 @@ class LoopState:
             "waited": self.patience.waited,
             "scale": self.scale,
             "squared_norm": self.squared_norm,
+            "beta": self.beta,
             "iteration": self.iteration,
             "seconds": self.seconds,
             "stop_reason": self.stop_reason or "",
@@ -294,6 +300,7 @@ class LoopState:
             StopReason(reason) if reason and not outdone else None,
             outdone or ("given_up" in arrays and bool(get("given_up"))),
             Course.of([tuple(row) for row in get("record").reshape(-1, 4).tolist()]),
+            get("beta") if "beta" in arrays else SQUARED.beta,
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from motifold.model.arrays import Array, Boundary, Mask
+from motifold.model.losses import SQUARED, Loss
 from motifold.model.penalties import Penalties
 
 __all__ = ["Array", "Boundary", "Mask", "Model"]
@@ -27,6 +28,7 @@ class Model:
     penalties : in the working scale
     scale : power of two
     fixed : (K,) of bool, motifs that are not learnt; None if all are
+    loss : how X̂ is compared with X
     """
 
     N: int
@@ -36,6 +38,7 @@ class Model:
     penalties: Penalties
     scale: float = 1.0
     fixed: Mask | None = None
+    loss: Loss = SQUARED
 
     def with_penalties(self, penalties: Penalties) -> Model:
         """The same with other penalties, which are in the working scale."""

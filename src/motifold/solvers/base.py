@@ -175,6 +175,11 @@ def accelerated(solver: Solver) -> Solver:
     return solver if form is None else form()
 
 
+def takes_ratios(solver: Solver) -> bool:
+    """Whether it can do losses other than squared error; one that can has ``update_by_ratios``."""
+    return hasattr(solver, "update_by_ratios")
+
+
 def leaves_zero(solver: Solver) -> bool:
     """Whether it can move an entry that is zero; one that cannot says ``leaves_zero = False``."""
     return bool(getattr(solver, "leaves_zero", True))

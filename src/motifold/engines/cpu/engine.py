@@ -69,6 +69,11 @@ class CPUEngine:
     hides = property(lambda self: bool(self.problem.hidden))
     lengths = property(lambda self: list(self.problem.data.layout.lengths))
 
+    @property
+    def reference_deviance(self) -> float:
+        """‖X‖²: what the loss is relative to."""
+        return self.facts.squared_norm
+
     # --- handles ----------------------------------------------------------------------------
 
     def draw(self, seed: int, W: Array | None, H: Array | None) -> tuple[Array, Array]:
@@ -77,17 +82,9 @@ class CPUEngine:
         What was drawn is scaled so that α·X̂ fits the data best. Numbers are those of PCG64 in
         the order W, H: any engine can make any rows of them by ``PCG64.advance``.
         """
-        problem, dtype = self.problem, self.problem.dtype
-        rng = np.random.default_rng(seed)
+        dtype = self.problem.dtype
         draw_W, draw_H = W is None, H is None
-        # Both are drawn in either case: a given factor does not change the other's random numbers.
-        random_W = rng.random((problem.N, problem.L, problem.K), dtype=np.float64)
-        random_H = rng.random((problem.T, problem.K), dtype=np.float64)
-        features, starts = problem.learnable
-        random_W[~features] = 0  # nothing will ever move them
-        W = np.array(random_W if W is None else W, dtype=dtype, order="C")
-        H = np.array(random_H if H is None else H, dtype=dtype, order="C")
-        H[~(problem.allowed & starts)] = 0
+        W, H = self._drawn(seed, W, H)
         if not (draw_W or draw_H):
             return W, H
         statistics = self._statistics(W)
@@ -102,6 +99,20 @@ class CPUEngine:
         if draw_W:
             W = W * dtype.type(on_W)
             self._of_motifs.put((W,), statistics.rescaled(dtype.type(on_W)))
+        return W, H
+
+    def _drawn(self, seed: int, W: Array | None, H: Array | None) -> tuple[Array, Array]:
+        """Given factors, or uniform random numbers, zero where nothing can be learnt."""
+        problem, dtype = self.problem, self.problem.dtype
+        rng = np.random.default_rng(seed)
+        # Both are drawn in either case: a given factor does not change the other's random numbers.
+        random_W = rng.random((problem.N, problem.L, problem.K), dtype=np.float64)
+        random_H = rng.random((problem.T, problem.K), dtype=np.float64)
+        features, starts = problem.learnable
+        random_W[~features] = 0  # nothing will ever move them
+        W = np.array(random_W if W is None else W, dtype=dtype, order="C")
+        H = np.array(random_H if H is None else H, dtype=dtype, order="C")
+        H[~(problem.allowed & starts)] = 0
         return W, H
 
     def _best_scale(self, statistics: HStatistics, W: Array, H: Array) -> float:

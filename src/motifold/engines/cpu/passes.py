@@ -63,14 +63,14 @@ def lag_products(
     N, L, K = problem.N if read else 0, problem.L, problem.K
     H = np.ascontiguousarray(H)
     P, base = np.zeros((N, L, K)), np.zeros((K, L * K))
-    whole = _work_list(problem)
+    whole = work_list(problem)
     if whole.readable or not read:
         return _products_of_part(whole, H, N, base, problem.scale, workers), base
     for group in range(len(whole.groups) - 1):
         # The sums of a group are in the data's precision, as those of the kernel are.
         P_group, base_group = np.zeros(P.shape, dtype=H.dtype), np.zeros(base.shape)
         for block in range(*whole.groups[group : group + 2]):
-            part = _read(problem, whole, block)
+            part = block_alone(problem, whole, block)
             P_group += _products_of_part(part, H, N, base_group, 1.0, workers).astype(H.dtype)
         P += P_group
         base += base_group
@@ -105,11 +105,11 @@ def correlation(problem: Problem, W: Array, workers: Workers) -> Array:
     _, L, K = W.shape
     W_tilde = oldest_first(W)
     C = np.empty((problem.T, K), dtype=problem.dtype)
-    whole = _work_list(problem)
+    whole = work_list(problem)
     if whole.readable:
         _correlate_part(whole, W_tilde, C, workers)
     for block in range(0 if whole.readable else len(whole.blocks) - 1):
-        part = _read(problem, whole, block)
+        part = block_alone(problem, whole, block)
         halos = _correlate_part(part, W_tilde, C, workers)
         own, start = part.pieces[0, 4:]  # what it adds to the block before
         there = min(L - 1, own - start)
@@ -164,13 +164,13 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
         workers.together(work, SECONDS_OF_MULTIPLICATION * N * L * K * part.n_rows)
         return sum(norms.tolist())
 
-    whole = _work_list(problem)
+    whole = work_list(problem)
     if whole.readable:
         return of_part(whole)
-    return sum(of_part(_read(problem, whole, i)) for i in range(len(whole.blocks) - 1))
+    return sum(of_part(block_alone(problem, whole, i)) for i in range(len(whole.blocks) - 1))
 
 
-def _read(problem: Problem, whole: WorkList, block: int) -> WorkList:
+def block_alone(problem: Problem, whole: WorkList, block: int) -> WorkList:
     """A block by itself, copied: where the data has no address that a kernel could use."""
     pieces = whole.pieces[slice(*whole.blocks[block : block + 2])].copy()
     found = np.searchsorted(problem.bounds[:, 0], pieces[:, 5])
@@ -190,7 +190,7 @@ def _has_address(X: Array | None) -> bool:
     return X is not None and X.flags.aligned and X.dtype.isnative
 
 
-def _work_list(problem: Problem) -> WorkList:
+def work_list(problem: Problem) -> WorkList:
     """The blocks of a problem, made once."""
     if "work list" not in problem.kept:
         problem.kept["work list"] = _new_work_list(problem)

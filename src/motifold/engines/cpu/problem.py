@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from motifold.data import Block, Data, Facts, Segment, scan
 from motifold.model import Array, Boundary, Mask, Model, Penalties
+from motifold.model.losses import SQUARED, Loss
 
 # Missing entries of a block are listed up to this share of it; above, they are computed with the
 # others, by matrix products.
@@ -44,12 +45,14 @@ class Problem:
     ----------
     model, data : what is to be solved, and of what
     facts : of the data
+    weights : (N,), of the features, where the problem is that of X·weights; None if it is X's
     kept : what is made of the data once, shared by problems that differ in their penalties only
     """
 
     model: Model
     data: Data
     facts: Facts
+    weights: Array | None = None
     kept: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -61,16 +64,17 @@ class Problem:
         boundary: Boundary = "zero",
         penalties: Penalties | None = None,
         fixed: Mask | None = None,
+        loss: Loss = SQUARED,
     ) -> Problem:
         """The problem of some data, whose values are checked, and the penalties in its scale."""
         facts = scan(data, L * K)
-        penalties = (penalties or Penalties((), K)).rescaled(facts.scale)
-        model = Model(data.N, K, L, boundary, penalties, facts.scale, fixed)
+        penalties = (penalties or Penalties((), K)).rescaled(facts.scale, loss.beta)
+        model = Model(data.N, K, L, boundary, penalties, facts.scale, fixed, loss)
         return cls(model, data, facts)
 
     def with_model(self, model: Model) -> Problem:
         """Another model of the same sizes; what has been made of the data is shared."""
-        return Problem(model, self.data, self.facts, self.kept)
+        return Problem(model, self.data, self.facts, self.weights, self.kept)
 
     N = property(lambda self: self.model.N)
     K = property(lambda self: self.model.K)
@@ -122,8 +126,10 @@ class Problem:
         return self.kept[name]
 
     def scaled_block(self, segment: Segment, a: int, b: int) -> Array:
-        """Rows a to b of a segment in the working scale (a copy only if the scale is not 1)."""
+        """Rows a to b of a segment, weighed and in the working scale (a copy only if need be)."""
         block = segment.rows(a, b)
+        if self.weights is not None:
+            block = block * self.weights
         return block if self.scale == 1.0 else block * block.dtype.type(self.scale)
 
     def _hidden(self) -> list[list[HiddenBlock]]:

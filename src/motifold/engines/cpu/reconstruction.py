@@ -18,7 +18,7 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
 
     Like ‖X‖² it counts observed entries only.
     """
-    if not problem.hidden:
+    if not problem.hidden and problem.weights is None:
         return passes.squared_residual(problem, W, H, workers)
     N = len(W)
     W_tilde = np.ascontiguousarray(oldest_first(W).T)

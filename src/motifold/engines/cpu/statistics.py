@@ -180,16 +180,19 @@ def _products(problem: Problem, H: Array, workers: Workers) -> tuple[Array, Arra
     P, base = passes.lag_products(problem, H, workers, read=spectra is None)
     if spectra is not None:
         P = newest_first(spectra.products(H, workers), L)
+    elif problem.weights is not None:
+        P = P * problem.weights[:, None, None]
     return P.reshape(N, L * K).astype(dtype, copy=False), base
 
 
 def h_statistics(problem: Problem, W: Array, workers: Workers) -> HStatistics:
     """Data pass 2: C = W⋆X, and the Grams A and E of W."""
     spectra = _spectra(problem)
-    if spectra is None:
-        C = passes.correlation(problem, W, workers)
-    else:
+    if spectra is not None:
         C = spectra.correlation(W, workers)
+    else:
+        weighed = W if problem.weights is None else W * problem.weights[:, None, None]
+        C = passes.correlation(problem, weighed, workers)
     if problem.boundary == "valid":
         C[~problem.allowed] = 0
     A, E = motif_grams(W)

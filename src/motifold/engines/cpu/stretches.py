@@ -38,7 +38,8 @@ def stretches(problem: Problem) -> tuple[Problem, list[tuple[int, int]]] | None:
     wanted = max(1, round(bins * len(pieces) / T))
     chosen = [pieces[(2 * i + 1) * len(pieces) // (2 * wanted)] for i in range(wanted)]
     data = problem.data.stretches(chosen)
-    facts = scan(data, K * L, nonnegative=False, scale=problem.scale)
+    weights = problem.weights
+    facts = scan(data, K * L, nonnegative=False, scale=problem.scale, weights=weights)
     penalties = problem.model.penalties.on_part(data.T / T)
-    part = Problem(replace(problem.model, penalties=penalties), data, facts)
+    part = Problem(replace(problem.model, penalties=penalties), data, facts, weights)
     return part, [(segment.start + a, segment.start + b) for segment, a, b in chosen]

@@ -70,10 +70,10 @@ class Penalty:
     def __hash__(self) -> int:
         return hash((type(self), self.weight))
 
-    def rescaled(self: P, scale: float) -> P:
-        """The same for scale²·J, with X and H counted in units of 1/scale (W unchanged)."""
+    def rescaled(self: P, scale: float, beta: float = 2.0) -> P:
+        """The same for scale^β·J, with X and H counted in units of 1/scale (W unchanged)."""
         with np.errstate(over="ignore"):
-            weight = self.weight * np.float64(scale) ** (2 - self.degree)
+            weight = self.weight * np.float64(scale) ** (beta - self.degree)
         return type(self)(min(float(weight), _LARGEST))
 
     def on_part(self: P, share: float) -> P:
@@ -167,9 +167,9 @@ class Penalties:
         """The penalties of each component by itself."""
         return replace(self, terms=tuple(term for term in self.terms if not term.couples))
 
-    def rescaled(self, scale: float) -> Penalties:
-        """The penalties of scale²·J when X and H are counted in units of 1/scale."""
-        return replace(self, terms=tuple(term.rescaled(scale) for term in self.terms))
+    def rescaled(self, scale: float, beta: float = 2.0) -> Penalties:
+        """The penalties of scale^β·J when X and H are counted in units of 1/scale."""
+        return replace(self, terms=tuple(term.rescaled(scale, beta) for term in self.terms))
 
     def on_part(self, share: float) -> Penalties:
         """The penalties of a part of the data."""
