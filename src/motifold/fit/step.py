@@ -73,7 +73,7 @@ class Descent:
         facts = engine.facts
         rounding = 10 * float(np.finfo(facts.dtype).eps)
         # The least fall of J that counts as progress, relatively.
-        self.progress = max(rules.tol**2, rounding)
+        self.progress = max(min(rules.tol, 1.0) ** 2, rounding)
         # ‖X − X̂‖² of a fit that is perfect but for rounding.
         self.perfect = rounding**2 * facts.squared_norm
         # Error of the free loss, in which missing entries enter and leave again, in units of the
@@ -121,9 +121,8 @@ class Descent:
         if self._momentum and state.iteration and not state.goal.certify:
             (W, H), beta = state.before, state.pace.momentum
             now = state.now
-            step = self._step(
-                state, self.engine.ahead(now.W, W, beta), self.engine.ahead(now.H, H, beta)
-            )
+            ahead = self.engine.ahead(now.W, W, beta), self.engine.ahead(now.H, H, beta)
+            step = self._step(state, *ahead, clock)
             old, new = self.judged(now, self._iterate_of(step))
             if new.objective <= old.objective:
                 limit = min(1.0, state.pace.limit * _GROW_LIMIT)
@@ -133,21 +132,35 @@ class Descent:
         while True:
             now = state.now
             certifiable = state.iteration > 0 and now.kkt_H <= state.goal.target
-            step = self._step(state, now.W, now.H, state.goal.target if certifiable else None)
+            enough = state.goal.target if certifiable else None
+            step = self._step(state, now.W, now.H, clock, enough)
             state = replace(state, now=replace(now, kkt_W=step.kkt_W))
             if step.W is not None:
                 old, new = self.judged(state.now, self._iterate_of(step))
                 state = replace(state, now=old)
-                return self._after(state, self._half_step(old) if self.rises(old, new) else new)
+                if self.rises(old, new):
+                    new = self._half_step(old, clock)
+                return self._after(state, new)
             state = self._ended(state, clock)
             if state.stop_reason is not None:
                 return state
 
     def _step(
-        self, state: LoopState, W: Motifs, H: Activations, enough: float | None = None
+        self,
+        state: LoopState,
+        W: Motifs,
+        H: Activations,
+        clock: Clock,
+        enough: float | None = None,
     ) -> Step:
-        follow = _FOLLOW * state.goal.target
-        return self.engine.step(W, H, self.solver, self.inner, follow=follow, enough=enough)
+        follow, inner = _FOLLOW * state.goal.target, self._inner(clock)
+        return self.engine.step(W, H, self.solver, inner, follow=follow, enough=enough)
+
+    def _inner(self, clock: Clock) -> Inner:
+        """The sweeps of each factor, with an eye on the clock."""
+        if np.isinf(clock.limit):
+            return self.inner
+        return replace(self.inner, expired=lambda: clock.expired)
 
     def _iterate_of(self, step: Step) -> Iterate:
         assert step.sums is not None
@@ -155,14 +168,14 @@ class Descent:
         new = self._iterate(step.W, step.H, step.sums, step.penalty, kkt_H)
         return replace(new, estimate=max(step.kkt_W, step.sums.kkt))
 
-    def _half_step(self, now: Iterate) -> Iterate:
+    def _half_step(self, now: Iterate, clock: Clock) -> Iterate:
         """In place of a step after which J is higher, H alone; if that is no better, none at all.
 
         Every step goes down but for rounding. Where much cancels (X̂ at missing entries far above
         the observed ones, motifs that are nearly dependent) rounding may be all there is to see.
         """
         problem = self.engine.activation_problem(now.W, now.H)
-        H = self.engine.sweep(now.H, problem, self.solver, self.inner)
+        H = self.engine.sweep(now.H, problem, self.solver, self._inner(clock))
         old, new = self.judged(now, self.at(now.W, H))
         return old if self.rises(old, new) else new
 
