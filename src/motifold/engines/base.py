@@ -38,6 +38,8 @@ class Sums:
     mass, power : (K,), ΣH and ΣH² of every component; zeros where no penalty asks for them
     match, near : Σ_ij M_ij Σ_t of (W⋆X)_i (Q∗H)_j and of (Q∗H)_i H_j, of the penalties
     fill, moved : of the missing entries: Σ X̂² as they were entered, and how far they moved since
+    off_scale : where entries are missing |⟨∇_H J, H⟩| / ΣX̂², X̂ at observed entries: about by how
+        much, relatively, all of H together is too large or too small
     """
 
     fitted: float
@@ -50,11 +52,21 @@ class Sums:
     near: float = 0.0
     fill: float = 0.0
     moved: float = 0.0
+    off_scale: float = 0.0
 
     @property
     def kkt(self) -> float:
-        """The KKT residual of H, ‖min(H, ∇_H / diag)‖ / ‖H‖."""
-        return kkt_ratio(self.above, self.below)
+        """The KKT residual of H, ‖min(H, ∇_H / diag)‖ / ‖H‖.
+
+        Where X̂ is huge at missing entries every step is short beside ‖H‖, however wrong the
+        observed entries are: then it is how far all of H is from its best scale.
+        """
+        return max(kkt_ratio(self.above, self.below), self.off_scale)
+
+    @property
+    def magnitude(self) -> float:
+        """Of the terms that ``squared_residual`` is the difference of, X̂'s and missing entries'."""
+        return self.fitted + abs(self.slope) + self.fill + self.moved
 
     def squared_residual(self, facts: Facts) -> float:
         """‖X − X̂‖² = ‖X‖² − ⟨C, H⟩ + ⟨∇, H⟩, without touching X.
@@ -67,7 +79,10 @@ class Sums:
 
 
 def noise(dtype: np.dtype) -> float:
-    """Error of ``Sums.squared_residual`` in units of ‖X‖², a little above what was measured."""
+    """Error of ``Sums.squared_residual`` in units of its terms, a little above what was measured.
+
+    These are of the size of ‖X‖², unless X̂ is much larger (see ``Sums.magnitude``).
+    """
     return 1e-7 if dtype == np.float32 else 1e-14
 
 
@@ -239,6 +254,9 @@ class Engine(Protocol):
 
     def kkt(self, H: Activations, problem: ActivationProblem) -> float:
         """The KKT residual of activations of that problem; missing entries are theirs."""
+
+    def standing(self, H: Activations, problem: ActivationProblem) -> tuple[float, float]:
+        """J of activations of that problem, the motifs' part left out, and their KKT residual."""
 
     def turned(self, ahead: Activations, now: Activations, before: Activations) -> bool:
         """Whether the sweep went against the momentum, ⟨ahead − now, now − before⟩ > 0."""

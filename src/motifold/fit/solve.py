@@ -10,7 +10,7 @@ import numpy as np
 from motifold.engines.base import ActivationProblem, Activations, ByRatios, Engine, Motifs
 from motifold.fit.clock import Clock
 from motifold.model import Array
-from motifold.solvers import ANLS, HALS, MU, Inner
+from motifold.solvers import ANLS, HALS, MU, Inner, Solver
 
 _MAX_SWEEPS, _MAX_SWEEPS_MASKED = 10_000, 3_000
 # Sweeps between two looks at the certificate, and looks without progress before giving up.
@@ -64,18 +64,15 @@ def solve_H(
     sweeps = 0 if start is None else start.sweeps
     solver = HALS("tiles") if engine.model.L > 1 else ANLS()
     most_sweeps = _MAX_SWEEPS_MASKED if engine.hides else _MAX_SWEEPS
-    momentum = _Momentum(engine, H)
+    momentum = _Momentum(engine, problem, solver, H) if engine.hides else None
     best, waited = np.inf, 0
     while True:
-        if not engine.hides:
+        if momentum is None:
             H = engine.sweep(H, problem, solver, _ROUND)
+            residual = engine.kkt(H, problem)
         else:
-            for _ in range(_ROUND.max_sweeps):
-                ahead = momentum.ahead(H)
-                H = engine.sweep(ahead, problem, solver, _SWEEP)
-                momentum.judge(ahead, H)
+            H, residual = momentum.round(H)
         sweeps += _ROUND.max_sweeps
-        residual = engine.kkt(H, problem)
         waited = 0 if residual < 0.99 * best else waited + 1
         best = min(best, residual)
         if residual <= tol or waited >= _PATIENCE or clock.expired or sweeps >= most_sweeps:
@@ -134,21 +131,48 @@ def solve_by_ratios(engine: ByRatios, W: Motifs, tol: float, clock: Clock) -> De
 
 
 class _Momentum:
-    """Nesterov's: missing entries follow H, which is slow unless H is extrapolated."""
+    """Nesterov's: missing entries follow H, which is slow unless H is extrapolated.
 
-    def __init__(self, engine: Engine, H: Activations) -> None:
-        self.engine = engine
+    Sweeps over entries are not the steps it is made for, and may go astray. A round of them after
+    which J is higher is taken back and done without it.
+    """
+
+    def __init__(
+        self, engine: Engine, problem: ActivationProblem, solver: Solver, H: Activations
+    ) -> None:
+        self.engine, self.problem, self.solver = engine, problem, solver
         self.last = H
         self.t = 1.0
+        self.objective = np.inf
 
-    def ahead(self, H: Activations) -> Activations:
+    def round(self, H: Activations) -> tuple[Activations, float]:
+        """The activations after a round of sweeps, and their KKT residual; J is not higher."""
+        new = H
+        for _ in range(_ROUND.max_sweeps):
+            ahead = self._ahead(new)
+            new = self._swept(ahead)
+            self._judge(ahead, new)
+        objective, residual = self.engine.standing(new, self.problem)
+        if objective > self.objective:
+            new = H
+            for _ in range(_ROUND.max_sweeps):
+                new = self._swept(new)
+            objective, residual = self.engine.standing(new, self.problem)
+            self.last, self.t = new, 1.0
+        self.objective = objective
+        return new, residual
+
+    def _swept(self, H: Activations) -> Activations:
+        return self.engine.sweep(H, self.problem, self.solver, _SWEEP)
+
+    def _ahead(self, H: Activations) -> Activations:
         """The point to sweep from."""
         before, self.last = self.last, H
         t = 0.5 * (1 + np.sqrt(1 + 4 * self.t**2))
         beta, self.t = (self.t - 1) / t, t
         return self.engine.ahead(H, before, beta)
 
-    def judge(self, ahead: Activations, H: Activations) -> None:
+    def _judge(self, ahead: Activations, H: Activations) -> None:
         """Begin anew where the sweep went against the momentum (O'Donoghue & Candès 2015)."""
         if self.engine.turned(ahead, H, self.last):
             self.t = 1.0

@@ -70,6 +70,7 @@ class Iterate:
     penalty : the penalties' part of J
     kkt_W, kkt_H : NaN until they are known
     estimate : of the KKT residual, W's part from a step before
+    noise : error of ``squared_residual`` while it is not exact
     """
 
     W: Any
@@ -80,6 +81,7 @@ class Iterate:
     kkt_W: float = np.nan
     kkt_H: float = np.nan
     estimate: float = np.inf
+    noise: float = 0.0
 
     @property
     def objective(self) -> float:
@@ -241,6 +243,7 @@ class LoopState:
             "kkt_W": now.kkt_W,
             "kkt_H": now.kkt_H,
             "kkt_estimate": now.estimate,
+            "noise": now.noise,
             "momentum": self.pace.momentum,
             "momentum_limit": self.pace.limit,
             "target": goal.target,
@@ -282,6 +285,7 @@ class LoopState:
                 get("kkt_W"),
                 get("kkt_H"),
                 get("kkt_estimate"),
+                get("noise") if "noise" in arrays else 0.0,  # 0.1 had one for all
             ),
             (get("W_previous"), get("H_previous")),
             get("scale"),

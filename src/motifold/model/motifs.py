@@ -48,14 +48,16 @@ def norms(W: Array) -> Array:
     return np.sqrt(np.einsum("nlk,nlk->k", W, W))
 
 
-def drop_rounding(W: Array) -> None:
+def drop_rounding(W: Array, power: Array) -> None:
     """Set to zero what is not above the rounding of a motif's largest entry (changes W).
 
     It would be all that is left of a motif where the end of a segment cuts it off, and have an
-    activation that makes up for it.
+    activation that makes up for it. Where there is such an activation already it stays: ``power``
+    (L, K) is ΣH² of every lag, and what an entry adds to X̂ has to be rounding as well.
     """
-    rounding = np.finfo(W.dtype).eps * W.max(axis=(0, 1))
-    W[rounding >= W] = 0
+    eps = np.finfo(W.dtype).eps
+    added = W * np.sqrt(power)
+    W[(W <= eps * W.max(axis=(0, 1))) & (added <= eps * added.max(axis=(0, 1)))] = 0
 
 
 def to_the_middle(W: Array) -> np.ndarray:

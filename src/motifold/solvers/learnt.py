@@ -21,7 +21,7 @@ def update_motifs(
         return W
     part = W if model.fixed is None else np.ascontiguousarray(W[:, :, learnt])
     solver.update_W(part, statistics, penalties.for_components(learnt.size), inner)
-    drop_rounding(part)
+    drop_rounding(part, np.diagonal(statistics.B).reshape(part.shape[1:]))
     if model.fixed is not None:
         W[:, :, learnt] = part
     return W

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from motifold.engines.base import Assessment, Step, Sums
+from motifold.engines.base import Assessment, Step, Sums, noise
 from motifold.engines.cpu.hidden import HiddenFit, filled_P, hidden_fit, hidden_power
 from motifold.engines.cpu.memo import Memo
 from motifold.engines.cpu.problem import Problem
@@ -25,12 +25,15 @@ from motifold.engines.cpu.threads import Workers
 from motifold.engines.cpu.toeplitz import Padding, smoothed
 from motifold.kernels.residuals import extrapolate, sums_H
 from motifold.model import Array, Penalties
+from motifold.model.certificate import kkt_ratio
 from motifold.model.motifs import moved_along
 from motifold.solvers import Inner, Solver
 from motifold.solvers.learnt import kkt_residual_W, update_motifs
 
 # Rows of H that a thread takes at a time for sums, and seconds of an entry, about.
 _RUN, _SECONDS = 4096, 1e-9
+# A difference is trusted while it is so many times its noise.
+_TRUST = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +257,12 @@ class CPUEngine:
         """From the gradient, which is a product."""
         return self._sums(H, self._filled_problem(problem, H), brief=True).kkt
 
+    def standing(self, H: Array, problem: CPUProblem) -> tuple[float, float]:
+        """From the gradient, too."""
+        sums = self._sums(H, self._filled_problem(problem, H), brief=self.hides)
+        loss = sums.squared_residual(self.facts)
+        return 0.5 * loss + self.model.penalties.value_H(sums), sums.kkt
+
     def turned(self, ahead: Array, now: Array, before: Array) -> bool:
         """By O'Donoghue & Candès' rule."""
         return bool(np.vdot(ahead - now, now - before) > 0)
@@ -366,17 +375,38 @@ class CPUEngine:
         fitted, slope, above, below, *each = parts.sum(axis=0)
         known = float(fitted), float(slope), float(above), float(below)
         sums = Sums(*known, np.array(each[:K]), np.array(each[K:]))
-        return sums if brief else replace(sums, **self._added(H, statistics))
+        if not brief or self.hides:
+            sums = replace(sums, **self._added(H, statistics, brief))
+        if self.hides:
+            sums = replace(sums, off_scale=self._off_scale(H, statistics, sums))
+        return sums
 
-    def _added(self, H: Array, statistics: HStatistics) -> dict[str, Any]:
-        """Of the sums, what couplings and missing entries add."""
+    def _off_scale(self, H: Array, statistics: HStatistics, sums: Sums) -> float:
+        """See ``Sums``; ΣX̂² from the residual where next to nothing of it is observed."""
+        fill, penalties = statistics.fill, self.model.penalties
+        assert fill is not None
+        everywhere = sums.fitted + sums.slope - sums.match - sums.near
+        slope, observed = sums.slope, everywhere - sums.fill
+        if observed < _TRUST * noise(H.dtype) * everywhere:
+            if H.dtype != self.problem.dtype:
+                return np.inf  # even double precision does not tell
+            overlap = _inner(fill.C, H)
+            observed = self.residual(fill.W, H) - self.facts.squared_norm + 2 * overlap
+            slope = observed - overlap + sums.match + sums.near
+        slope += float(penalties.l1_H @ sums.mass + penalties.l2_H @ sums.power)
+        return kkt_ratio(slope**2, max(0.0, observed) ** 2)
+
+    def _added(self, H: Array, statistics: HStatistics, brief: bool) -> dict[str, Any]:
+        """Of the sums, what couplings and missing entries add; ``brief``: these are those of H."""
         optional: dict[str, Any] = {}
         between = self.model.penalties.between_activations()
         if between is not None:
             optional["near"] = _inner(smoothed(H, statistics.padding) @ between.astype(H.dtype), H)
         if statistics.slope is not None:
             optional["match"] = _inner(statistics.slope, H)
-        if statistics.fill is not None:
+        if statistics.fill is not None and brief:
+            optional["fill"] = statistics.fill_power
+        elif statistics.fill is not None:
             moved, fit = statistics.fill.moved(H, self.workers)
             self._fits.put((statistics.fill.W, H), fit)
             optional |= {"fill": statistics.fill_power, "moved": moved}
