@@ -620,8 +620,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return tell
 
     def _workers(self, problem: Problem) -> Workers:
-        multiplications = float(problem.T) * problem.N * problem.K * problem.L
-        return Workers.for_passes(self.n_jobs, multiplications)
+        return Workers.for_passes(self.n_jobs, problem.multiplications)
 
     def _warn_if_ill_posed(self) -> None:
         given_for = {penalty.factor for penalty in PENALTIES if getattr(self, penalty.name) > 0}

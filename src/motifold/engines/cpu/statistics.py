@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from motifold.engines.cpu import passes
+from motifold.engines.cpu import passes, sparse
 from motifold.engines.cpu.hidden import HiddenFit, filled_C, hidden_fit, moved_power
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.spectral import Spectra, best_way
@@ -177,8 +177,11 @@ def _products(problem: Problem, H: Array, workers: Workers) -> tuple[Array, Arra
     """P (N, L·K), and the lag products of H that B is made of."""
     N, L, K, dtype = problem.N, problem.L, problem.K, problem.dtype
     spectra = _spectra(problem)
-    P, base = passes.lag_products(problem, H, workers, read=spectra is None)
-    if spectra is not None:
+    read = spectra is None and not problem.sparse
+    P, base = passes.lag_products(problem, H, workers, read)
+    if problem.sparse:
+        P = sparse.lag_products(problem, H, workers)
+    elif spectra is not None:
         P = newest_first(spectra.products(H, workers), L)
     return P.reshape(N, L * K).astype(dtype, copy=False), base
 
@@ -186,7 +189,9 @@ def _products(problem: Problem, H: Array, workers: Workers) -> tuple[Array, Arra
 def h_statistics(problem: Problem, W: Array, workers: Workers) -> HStatistics:
     """Data pass 2: C = W⋆X, and the Grams A and E of W."""
     spectra = _spectra(problem)
-    if spectra is None:
+    if problem.sparse:
+        C = sparse.correlation(problem, W, workers)
+    elif spectra is None:
         C = passes.correlation(problem, W, workers)
     else:
         C = spectra.correlation(W, workers)
@@ -200,7 +205,7 @@ def _spectra(problem: Problem) -> Spectra | None:
     """The transformed data, where passes by FFT are the best way for a problem of this shape."""
     if "spectra" not in problem.kept:
         sizes = problem.N, problem.T, problem.K, problem.L, problem.dtype.itemsize
-        way = best_way(*sizes)
+        way = "products" if problem.sparse else best_way(*sizes)
         keep = way == "kept transforms"
         problem.kept["spectra"] = None if way == "products" else Spectra(problem, keep)
     return problem.kept["spectra"]
