@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -80,13 +81,13 @@ class Data:
     @classmethod
     def of(
         cls,
-        sources: Sequence[Array | Source],
+        sources: Sequence[Any],
         masks: Masks = None,
         *,
         listed: bool = False,
         name: str = "X",
     ) -> Data:
-        """From the rows of each segment, and what is observed of each.
+        """From the rows of each segment (arrays, sparse matrices, sources) and what is observed.
 
         ``masks``: for each segment a mask, or None; rows are zero where it is False.
         """

@@ -27,11 +27,19 @@ def check_recording(
     name: str = "X",
     nonnegative: bool = True,
     check_values: bool = True,
-) -> list[Array]:
+    sparse: bool = False,
+) -> list[Any]:
     """Turn what the user gave into a list of segments, (T_i, N) arrays of one float dtype.
 
     No copies are made but for a change of dtype. Raises with the place of the first bad entry.
+    With ``sparse`` sparse matrices stay what they are, by rows; else they are refused.
     """
+    if sparse and is_sparse(X):
+        sources = check_sparse(X, lengths, segments, name=name)
+        if check_values:
+            listed = is_list_of_segments(X)
+            scan(Data.of(sources, listed=listed, name=name), nonnegative=nonnegative)
+        return [source.matrix() for source in sources]
     if is_list_of_segments(X):
         _check_cut_once(lengths, segments, name)
         arrays = [_as_array(part, f"{name}[{i}]") for i, part in enumerate(X)]
@@ -129,15 +137,18 @@ def _zeroed(array: Any, observed: Mask) -> Any:
 
 def check_masked_recording(
     X: Any, lengths: Any = None, segments: Any = None, mask: Any = None
-) -> tuple[list[Array], list[Mask] | None]:
-    """The segments and what is observed of each, None if everything is.
+) -> tuple[list[Any], list[Mask] | None]:
+    """The segments, arrays or sparse matrices, and what is observed of each, None if all is.
 
     Entries that are not observed may hold anything; they are zero in what is returned, which is a
     copy only where they were not.
     """
     data = recording_of(X, lengths, segments, mask)
     scan(data)
-    arrays = [segment.rows(0, len(segment)) for segment in data.segments]
+    arrays = [
+        segment.rows(0, len(segment)) if segment.sparse is None else segment.sparse.matrix()
+        for segment in data.segments
+    ]
     masks = [segment.observed for segment in data.segments if segment.observed is not None]
     return arrays, masks or None
 

@@ -230,7 +230,7 @@ def pass_two(H, lists, kinds, model, scale, ratio, halos, C, flags, threads):
 
 @kernel
 def pass_residual(H, W, lists, kinds, scale, buffers, norms, flags, threads):
-    """‖scale·X − X̂‖² of every block, X̂ being dense (changes norms, flags).
+    """‖scale·X − X̂‖² of every block, X̂ being dense where it is not zero (changes norms, flags).
 
     W : (L·K, N), the oldest lag first
     buffers : of the calling thread: windows (rows, L·K), fit (rows, N)
@@ -239,6 +239,7 @@ def pass_residual(H, W, lists, kinds, scale, buffers, norms, flags, threads):
     pieces, blocks = bare(lists[0]), lists[1]
     H, W = bare(H), bare(W)
     windows, fit = buffers
+    places = np.empty(windows.shape[0], np.int64)
     m = blocks.shape[0] - 1
     begin = add(flags, m + 1, 1) * m // threads
     mine = 0
@@ -247,18 +248,48 @@ def pass_residual(H, W, lists, kinds, scale, buffers, norms, flags, threads):
         if not claim(flags, b, 0, 1):
             continue
         mine += 1
-        n = fill_windows(H, pieces, blocks[b], blocks[b + 1], windows)
-        np.dot(windows[:n], W, fit[:n])
+        n = _active_first(
+            windows, fill_windows(H, pieces, blocks[b], blocks[b + 1], windows), places
+        )
+        if n > 0:
+            np.dot(windows[:n], W, fit[:n])
+        silent = 0.0
         t = 0
         for i in range(blocks[b], blocks[b + 1]):
             starts, columns, values = _piece(pieces, i, kinds)
             for r in range(pieces[i, 3]):
+                place = places[t]
                 for j in range(starts[r], starts[r + 1]):
-                    fit[t, columns[j]] -= scale * values[j]
+                    x = scale * values[j]
+                    if place < 0:
+                        silent += x * x
+                    else:
+                        fit[place, columns[j]] -= x
                 t += 1
-        norms[b] = _squares(fit[:n])
+        norms[b] = silent + _squares(fit[:n])
     add(flags, m, mine)
     wait_until(flags, m, m)
+
+
+@kernel
+def _active_first(windows, n, places):
+    """Move the windows that are not zero to the front; how many they are (changes both).
+
+    places : (n,), where each of them has gone, −1 if it is zero
+    """
+    found = 0
+    for t in range(n):
+        window, target, active = windows[t], windows[found], False
+        for p in range(window.size):
+            if window[p] != 0:
+                active = True
+                break
+        places[t] = found if active else -1
+        if active:
+            for p in range(window.size):
+                target[p] = window[p]
+            found += 1
+    return found
 
 
 @kernel

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from motifold.data.sources.base import Part, Source
 from motifold.data.sources.sparse import SparseSource
@@ -39,8 +41,10 @@ class ArraySource:
         return ArraySource(self.array[a:b])
 
 
-def as_source(X: Array | Source) -> Source:
-    """X itself if it is a source, else the array as one."""
+def as_source(X: Any) -> Source:
+    """X itself if it is a source, else the array or the sparse matrix as one."""
+    if issparse(X):
+        return SparseSource.of(X)
     return ArraySource(X) if isinstance(X, np.ndarray) else X
 
 

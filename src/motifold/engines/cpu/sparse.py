@@ -47,7 +47,10 @@ def ratio_correlation(
 
 
 def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> float:
-    """‖X − X̂‖² of all entries and zeros, in the working scale; X̂ is made block by block."""
+    """‖X − X̂‖² of all entries and zeros, in the working scale.
+
+    X̂ is made block by block, but for the rows that no motif reaches.
+    """
     N, L, K = W.shape
     W_tilde = np.ascontiguousarray(oldest_first(W).T)
     H = np.ascontiguousarray(H)
