@@ -281,8 +281,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of such arrays
-            Rows are time bins. A list whose elements are 2-D is a list of segments.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+            Rows are time bins. A list whose elements are 2-D is a list of segments. A sparse matrix
+            or array of ``scipy.sparse`` is read by its entries and never made dense.
         y : ignored
         lengths : sequence of int or None
             Rows of each segment in a stacked X. Motifs never reach across segments.
@@ -410,7 +411,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of such arrays
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
         lengths, segments, mask
             As in ``fit``.
 
@@ -642,8 +643,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return tell
 
     def _workers(self, problem: Problem) -> Workers:
-        multiplications = float(problem.T) * problem.N * problem.K * problem.L
-        return Workers.for_passes(self.n_jobs, multiplications)
+        return Workers.for_passes(self.n_jobs, problem.multiplications)
 
     def _warn_if_ill_posed(self) -> None:
         given_for = {penalty.factor for penalty in PENALTIES if getattr(self, penalty.name) > 0}
@@ -693,6 +693,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

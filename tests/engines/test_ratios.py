@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference
+import scipy.sparse
 from cases import HIDDEN, Case, make_case, make_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from motifold import CNMF
 from motifold.data import Data
@@ -116,6 +118,24 @@ def test_passes(drawn, n_jobs):
         np.testing.assert_allclose(getattr(of_H, part), placed, **close)
 
 
+@pytest.mark.parametrize("beta", [1.0, 1.5])
+@pytest.mark.parametrize("hidden", ["nothing", "half"])
+@pytest.mark.parametrize("settings", [{}, {"x_ortho": 0.01}, {"boundary": "valid"}])
+def test_sparse_counts(beta, hidden, settings):
+    """The same fit as of the dense matrix; X̂ is not asked for at its zeros for β = 1."""
+    rng = np.random.default_rng(3)
+    lengths = [150, 4, 46]
+    X = rng.poisson(0.1, (200, 9)).astype(float)
+    observed = make_mask(hidden, X, lengths)
+    model = CNMF(2, 6, beta_loss=beta, max_iter=8, tol=0, random_state=0, **settings)
+    expected = clone(model).fit(X, lengths=lengths, mask=observed)
+    found = model.fit(scipy.sparse.csr_array(X), lengths=lengths, mask=observed)
+    np.testing.assert_allclose(found.history_.objective, expected.history_.objective, rtol=1e-9)
+    np.testing.assert_allclose(found.components_, expected.components_, rtol=1e-6, atol=1e-9)
+    dense, sparse = expected.transform(X, lengths=lengths), found.transform(X, lengths=lengths)
+    np.testing.assert_allclose(sparse, dense, rtol=1e-5, atol=1e-8)
+
+
 @settings(max_examples=60)
 @given(ratio_cases())
 def test_a_step_never_raises_the_objective(drawn):
@@ -162,7 +182,7 @@ def test_threads_change_nothing(beta, n_jobs):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("layout", ["C", "F", "strided", "source"])
+@pytest.mark.parametrize("layout", ["C", "F", "strided", "source", "sparse"])
 def test_any_layout_of_the_data(layout):
     case = make_case([700, 300], 12, 2, 5, zeros=0.0)
     arrays = {
@@ -170,6 +190,7 @@ def test_any_layout_of_the_data(layout):
         "F": np.asfortranarray(case.X),
         "strided": np.repeat(np.repeat(case.X, 2, axis=0), 3, axis=1)[::2, ::3],
         "source": _Rows(case.X),
+        "sparse": scipy.sparse.csr_array(case.X),
     }
     settings = {"beta_loss": 1, "max_iter": 5, "tol": 0, "random_state": 0}
     expected = CNMF(2, 5, **settings).fit(case.X, lengths=case.lengths)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from motifold.data.recording import Block, Data
 from motifold.model.arrays import Array
+
+# Rows of a sparse matrix that are looked at together.
+_ROWS = 2**16
 
 
 @dataclass(frozen=True)
@@ -37,20 +41,16 @@ def scan(
     *,
     nonnegative: bool = True,
     scale: float | None = None,
-    weights: Array | None = None,
 ) -> Facts:
     """Read X once: raise at the first bad value, with its place; else the facts.
 
     ``width`` as in ``Data.blocks``. ``scale``: to be used instead of the one that fits the data.
-    ``weights``: of the features, for the power.
     """
     largest, total, exponent = 0.0, 0.0, 0
-    for block in data.blocks(width):
-        segment, a, b = block
-        rows = segment.rows(a, b)
+    for block, rows in _blocks(data, width):
         low, high = float(rows.min()), float(rows.max())
         if not (np.isfinite(low) and np.isfinite(high)) or (nonnegative and low < 0):
-            raise bad_value(rows, *place_of(data, block), nonnegative)
+            raise _bad_value(data, block, nonnegative)
         size = max(high, -low)
         if size == 0:
             continue
@@ -62,14 +62,41 @@ def scan(
             exponent = needed
         if exponent:
             rows = np.ldexp(rows.astype(np.float64), exponent)
-        if weights is not None:
-            rows = rows * weights
         # Not by BLAS, whose threads would wake up for it.
         total += float(np.einsum("tn,tn->", rows, rows, dtype=np.float64))
     if scale is None:
         scale = working_scale(largest, data.dtype)
     squared_norm = total * float(np.ldexp(scale, -exponent)) ** 2
     return Facts(data.T, data.N, data.dtype, scale, squared_norm, data.observed_share)
+
+
+def _blocks(data: Data, width: int) -> Iterator[tuple[Block, Array]]:
+    """The blocks of the data and what they hold; of a sparse matrix, its entries as one row."""
+    if data.n_entries is None:
+        for segment, a, b in data.blocks(width):
+            yield (segment, a, b), segment.rows(a, b)
+        return
+    for segment in data.segments:
+        assert segment.sparse is not None
+        for a in range(0, len(segment), _ROWS):
+            b = min(a + _ROWS, len(segment))
+            entries = segment.sparse.entries(a, b)
+            if entries.size:
+                yield (segment, a, b), entries[None]
+
+
+def weighed(facts: Facts, data: Data, weights: Array, width: int = 1) -> Facts:
+    """The same facts of X·weights, whose features are weighed, (N,)."""
+    power = 0.0
+    for segment, a, b in data.blocks(width):
+        if segment.sparse is None:
+            rows = segment.rows(a, b) * weights
+        else:
+            low, high = segment.sparse.starts[[a, b]]
+            rows = segment.sparse.entries(a, b) * weights[segment.sparse.columns[low:high]]
+        rows = np.asarray(rows, dtype=np.float64) * facts.scale
+        power += float(np.einsum("i,i->", rows.ravel(), rows.ravel()))
+    return replace(facts, squared_norm=power)
 
 
 def working_scale(largest: float, dtype: np.dtype) -> float:
@@ -83,6 +110,17 @@ def working_scale(largest: float, dtype: np.dtype) -> float:
         return 1.0
     exponent = -int(np.frexp(largest)[1])
     return float(2.0 ** min(exponent, np.finfo(dtype).maxexp - 2))
+
+
+def _bad_value(data: Data, block: Block, nonnegative: bool) -> ValueError:
+    """The error for a block of the data with a bad value."""
+    segment, a, b = block
+    if segment.sparse is not None:  # the one row that has it will do
+        entries = segment.sparse.entries(a, b)
+        bad = ~np.isfinite(entries) | (nonnegative & (entries < 0))
+        a += int(segment.sparse.rows_of_entries(a, b)[np.argmax(bad)])
+        b = a + 1
+    return bad_value(segment.rows(a, b), *place_of(data, (segment, a, b)), nonnegative)
 
 
 def place_of(data: Data, block: Block) -> tuple[str, int]:

@@ -51,7 +51,7 @@ def _block_columns(pieces, first, last, N, buffer):
 
 
 @kernel
-def window_rows(H, pieces, first, last, out):
+def fill_windows(H, pieces, first, last, out):
     """Rows of H̃, the oldest lag first, for the pieces of a block (changes out); how many."""
     K = H.shape[1]
     LK = out.shape[1]
@@ -119,7 +119,7 @@ def pass_one(
         bases[q] = 0
         for b in range(groups[q], groups[q + 1]):
             first, last = blocks[b], blocks[b + 1]
-            rows = window_rows(H, pieces, first, last, windows)
+            rows = fill_windows(H, pieces, first, last, windows)
             small[:] = 0
             lag_products(windows[:rows], K, small)
             bases[q] += small
@@ -157,13 +157,29 @@ def pass_one(
 
 
 @kernel
+def add_row(row, t, own, start, K, flat, halo):
+    """Add a row of products to the L rows of C up to t (changes flat and halo).
+
+    Rows before the segment's start are left out; those before the block's own go to its halo.
+    """
+    LK = row.size
+    low, high = (t + 1) * K - LK, (t + 1) * K
+    before = min(max(0, own * K - low), LK)
+    there = min(max(0, start * K - low), LK)
+    for j in range(there, before):
+        halo[LK - K - own * K + low + j] += row[j]
+    target, source = flat[low + before : high], row[before:]
+    for j in range(LK - before):
+        target[j] += source[j]
+
+
+@kernel
 def add_shifted(Y, pieces, first, last, halo, C):
     """C of a block from Y = X·W̃ (rows, L·K): each row of it is L rows of C (changes C, halo).
 
     halo : ((L−1)·K,), what the block adds to C before its own rows
     """
-    LK, K = Y.shape[1], C.shape[1]
-    reach = LK - K
+    K = C.shape[1]
     flat = C.reshape(C.size)
     halo[:] = 0
     r = 0
@@ -171,24 +187,14 @@ def add_shifted(Y, pieces, first, last, halo, C):
         rows, own, start = pieces[i, 3], pieces[i, 4], pieces[i, 5]
         flat[own * K : (own + rows) * K] = 0
         for t in range(own, own + rows):
-            # Row r of Y is L rows of C, up to t: some before the segment, some before the block
-            low, high = (t + 1) * K - LK, (t + 1) * K
-            before = min(max(0, own * K - low), LK)
-            there = min(max(0, start * K - low), LK)
-            row = Y[r]
-            for j in range(there, before):
-                halo[reach - own * K + low + j] += row[j]
-            target, source = flat[low + before : high], row[before:]
-            for j in range(LK - before):
-                target[j] += source[j]
+            add_row(Y[r], t, own, start, K, flat, halo)
             r += 1
 
 
 @kernel
-def add_halos(b, pieces, blocks, halos, C):
-    """What later blocks of the same segment add to the last rows of block b (changes C)."""
-    K, reach = C.shape[1], halos.shape[1]
-    flat = C.reshape(C.size)
+def add_halos(pieces, blocks, b, halos, K, flat):
+    """Add to the last rows of block b what later blocks of the same segment have for them."""
+    reach = halos.shape[1]
     end = blocks[b + 1] - 1
     own, stop = pieces[end, 4], pieces[end, 4] + pieces[end, 3]
     for later in range(b + 1, blocks.shape[0] - 1):
@@ -213,7 +219,9 @@ def pass_two(W, pieces, blocks, columns, buffers, halos, C, flags, threads):
     W, pieces, halos, C = bare(W), bare(pieces), bare(halos), bare(C)
     product, data = buffers
     N = W.shape[0]
+    K = C.shape[1]
     m = blocks.shape[0] - 1
+    flat = C.reshape(C.size)
     begin = add(flags, m + 1, 1) * m // threads
     mine = 0
     for place in range(begin, begin + m):
@@ -239,7 +247,7 @@ def pass_two(W, pieces, blocks, columns, buffers, halos, C, flags, threads):
         if not claim(flags, b, 1, 2):
             continue
         mine += 1
-        add_halos(b, pieces, blocks, halos, C)
+        add_halos(pieces, blocks, b, halos, K, flat)
     add(flags, m, mine)
     wait_until(flags, m, 2 * m)
 
@@ -264,7 +272,7 @@ def pass_residual(H, W, pieces, blocks, columns, buffers, scale, norms, flags, t
             continue
         mine += 1
         first, last = blocks[b], blocks[b + 1]
-        rows = window_rows(H, pieces, first, last, windows)
+        rows = fill_windows(H, pieces, first, last, windows)
         if columns:
             X = _block_columns(pieces, first, last, N, data)
             turned = rows_at(fit.ctypes.data, N, rows, fit)

@@ -13,7 +13,7 @@ import numpy as np
 from motifold.kernels._jit import kernel
 from motifold.kernels.logarithm import log
 from motifold.kernels.memory import bare, copy_rows, rows_at
-from motifold.kernels.passes import add_halos, add_shifted, block_rows, window_rows
+from motifold.kernels.passes import add_halos, add_shifted, block_rows, fill_windows
 from motifold.kernels.spin import add, claim, wait_until
 
 
@@ -129,7 +129,7 @@ def _fitted(H, W, pieces, masks, first, last, buffers, scale, floor, beta):
     """
     windows, data, fit, second, seen = buffers
     N = W.shape[1]
-    rows = window_rows(H, pieces, first, last, windows)
+    rows = fill_windows(H, pieces, first, last, windows)
     np.dot(windows[:rows], W, fit[:rows])
     X = block_rows(pieces, first, last, N, data)
     observed = seen[:0]
@@ -256,6 +256,6 @@ def ratio_pass_two(
             continue
         mine += 1
         for i in range(C.shape[0]):
-            add_halos(b, pieces, blocks, halos[i], C[i])
+            add_halos(pieces, blocks, b, halos[i], C.shape[2], C[i].reshape(C[i].size))
     add(flags, m, mine)
     wait_until(flags, m, 2 * m)

@@ -57,7 +57,7 @@ def drop_rounding(W: Array, power: Array) -> None:
     """
     eps = np.finfo(W.dtype).eps
     added = W * np.sqrt(power)
-    W[(W <= eps * W.max(axis=(0, 1))) & (added <= eps * added.max(axis=(0, 1)))] = 0
+    W[(eps * W.max(axis=(0, 1)) >= W) & (added <= eps * added.max(axis=(0, 1)))] = 0
 
 
 def to_the_middle(W: Array) -> np.ndarray:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from motifold.data import Segment
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.threads import SECONDS_OF_MULTIPLICATION, Workers
 from motifold.kernels.passes import pass_one, pass_residual, pass_two
@@ -34,7 +35,7 @@ class WorkList:
     pieces, blocks, groups : of int64
     rows : of the longest block
     columns : whether features stand one after the other in memory
-    readable : whether all of the data has a usable address
+    readable : whether all of the data is in arrays with a usable address
     data : keeps what has been copied
     """
 
@@ -197,20 +198,35 @@ def work_list(problem: Problem) -> WorkList:
     return problem.kept["work list"]
 
 
+def _place(segment: Segment) -> tuple[int, int, int, int]:
+    """Where kernels find the first row of a segment, bytes to the next one, and two things more.
+
+    Of an array: the strides (``kernels.passes``). Of a sparse matrix the rows are where their
+    entries begin, and these are elsewhere (``kernels.sparse``).
+    """
+    X, entries = segment.array, segment.sparse
+    if X is not None:
+        across, along = X.strides
+        return X.ctypes.data, across, across, along
+    if entries is not None:
+        starts, columns, values = entries.starts, entries.columns, entries.values
+        return starts.ctypes.data, starts.strides[0], columns.ctypes.data, values.ctypes.data
+    return 0, 0, 0, 0
+
+
 def _new_work_list(problem: Problem) -> WorkList:
     """The blocks of a problem; those that together are not longer than one become one."""
     rows = min(problem.block_rows, max(_SHORT, -(-problem.T // _BLOCKS)))
     pieces: list[tuple[int, ...]] = []
     blocks, filled = [0], 0
     for segment in problem.segments:
-        X, start = segment.array, segment.start
-        address, strides = (0, (0, 0)) if X is None else (X.ctypes.data, X.strides)
+        start, (address, step, *rest) = segment.start, _place(segment)
         for a in range(0, len(segment), rows):
             n = min(rows, len(segment) - a)
             if filled and filled + n > rows:
                 blocks.append(len(pieces))
                 filled = 0
-            pieces.append((address + a * strides[0], *strides, n, start + a, start))
+            pieces.append((address + a * step, *rest, n, start + a, start))
             filled += n
     blocks.append(len(pieces))
     table = np.array(pieces, dtype=np.int64)
@@ -219,7 +235,7 @@ def _new_work_list(problem: Problem) -> WorkList:
     n_groups = min(n_blocks, max(1, min(_GROUPS, _GROUP_BYTES // bytes_of_sum)))
     groups = n_blocks * np.arange(n_groups + 1) // n_groups
     size = problem.dtype.itemsize
-    columns = bool(np.all((table[:, 1] == size) & (table[:, 2] != size)))
-    longest = int(np.add.reduceat(table[:, 3], blocks[:-1]).max())
     readable = all(_has_address(segment.array) for segment in problem.segments)
+    columns = readable and bool(np.all((table[:, 1] == size) & (table[:, 2] != size)))
+    longest = int(np.add.reduceat(table[:, 3], blocks[:-1]).max())
     return WorkList(table, np.array(blocks), groups, longest, columns, readable)

@@ -16,6 +16,8 @@ from motifold.model.losses import SQUARED, Loss
 # Missing entries of a block are listed up to this share of it; above, they are computed with the
 # others, by matrix products.
 _FEW = 1 / 6
+# A multiplication of a sparse matrix takes as long as so many of a matrix product, about.
+_SPARSE_COST = 5.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class Problem:
     penalties = property(lambda self: self.model.penalties)
     segments = property(lambda self: self.data.segments)
     squared_norm = property(lambda self: self.facts.squared_norm)
+    sparse = property(lambda self: self.data.n_entries is not None)
 
     @cached_property
     def bounds(self) -> npt.NDArray[np.int64]:
@@ -100,6 +103,13 @@ class Problem:
         np.add.at(edges, start, 1)
         np.add.at(edges, stop_active, -1)
         return np.cumsum(edges[:-1]) > 0
+
+    @property
+    def multiplications(self) -> float:
+        """Of one pass over the data, counted as those of a matrix product."""
+        entries = self.data.n_entries
+        cost = float(self.T) * self.N if entries is None else _SPARSE_COST * (entries + self.T)
+        return cost * self.K * self.L
 
     @property
     def block_rows(self) -> int:

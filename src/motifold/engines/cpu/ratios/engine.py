@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from motifold.data import scan
+from motifold.data.facts import weighed
 from motifold.engines.base import Advance, Standing
 from motifold.engines.cpu.engine import CPUEngine
 from motifold.engines.cpu.memo import Memo
-from motifold.engines.cpu.passes import correlation
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.ratios.passes import Ratios, of_activations, of_motifs
 from motifold.engines.cpu.ratios.reference import reference
-from motifold.engines.cpu.statistics import data_products
+from motifold.engines.cpu.statistics import data_correlation, data_products
 from motifold.engines.cpu.threads import Workers
 from motifold.engines.cpu.toeplitz import Padding, smoothed
 from motifold.model import Array
@@ -165,8 +164,7 @@ class RatioEngine(CPUEngine):
         floor = 1e-3 * float(means.max()) if means.any() else 1.0
         weights = np.maximum(means, floor) ** (0.5 * (problem.model.loss.beta - 2))
         weights = weights.astype(problem.dtype)
-        width, scale = problem.L * problem.K, problem.scale
-        facts = scan(problem.data, width, nonnegative=False, scale=scale, weights=weights)
+        facts = weighed(problem.facts, problem.data, weights, problem.L * problem.K)
         penalties = replace(problem.model.penalties, terms=())
         model = replace(problem.model, loss=SQUARED, penalties=penalties)
         return CPUEngine(Problem(model, problem.data, facts, weights), self.workers), weights
@@ -219,8 +217,7 @@ class RatioEngine(CPUEngine):
             return None
 
         def make() -> Array:
-            C = correlation(self.problem, W, self.workers)
-            C[~self.problem.allowed] = 0
+            C = data_correlation(self.problem, W, self.workers)
             padding = Padding(self.problem.bounds, self.model.L)
             return smoothed(C, padding) @ matches.astype(C.dtype)
 

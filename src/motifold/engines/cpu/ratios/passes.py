@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from motifold.engines.cpu import sparse
 from motifold.engines.cpu.passes import WorkList, block_alone, work_list
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.ratios.reference import reference
@@ -36,6 +37,8 @@ class Ratios:
 
 def of_motifs(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
     """Pass 1: products of the ratios with H̃, (N, L, K)."""
+    if problem.sparse and not _two(problem):
+        return _of_entries_for_motifs(problem, W, H, workers)
     N, L, K = W.shape
     W_tilde = np.ascontiguousarray(oldest_first(W).T)
     H = np.ascontiguousarray(H)
@@ -73,6 +76,8 @@ def of_motifs(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
 
 def of_activations(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
     """Pass 2: products of the ratios with every placed motif, (T, K)."""
+    if problem.sparse and not _two(problem):
+        return _of_entries_for_activations(problem, W, H, workers)
     N, L, K = W.shape
     V = oldest_first(W)
     W_tilde = np.ascontiguousarray(V.T)
@@ -112,11 +117,48 @@ def of_activations(problem: Problem, W: Array, H: Array, workers: Workers) -> Ra
     return Ratios(C[0], below, max(0.0, divergence))
 
 
-def _placed_sums(problem: Problem, W: Array) -> Array:
+def _of_entries_for_motifs(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
+    """Pass 1 for sparse counts: X̂ is computed where X is not zero, and in sum."""
+    floor = np.full(problem.N, reference(problem).floor, dtype=problem.dtype)
+    above, _, logs = sparse.ratio_products(problem, W, H, floor, 0.0, workers)
+    below = _window_sums(problem, H)[None]
+    kind = problem.dtype
+    divergence = _divergence_of_entries(problem, W, H, logs)
+    return Ratios(above.astype(kind, copy=False), below.astype(kind, copy=False), divergence)
+
+
+def _of_entries_for_activations(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
+    """Pass 2 for sparse counts."""
+    floor = np.full(problem.N, reference(problem).floor, dtype=problem.dtype)
+    above, logs = sparse.ratio_correlation(problem, W, H, floor, 0.0, workers)
+    divergence = _divergence_of_entries(problem, W, H, logs)
+    return Ratios(above, _placed_sums(problem, W), divergence)
+
+
+def _divergence_of_entries(problem: Problem, W: Array, H: Array, logs: float) -> float:
+    """Σ x·log(x/x̂) − Σx + Σx̂, from the first of these."""
+    known = reference(problem)
+    fitted = np.vdot(H.astype(np.float64), _placed_sums(problem, W, np.float64))
+    entries = problem.N * problem.T
+    return max(0.0, logs - known.total + float(fitted) + known.floor * entries)
+
+
+def _window_sums(problem: Problem, H: Array) -> Array:
+    """Σ_t H[t−ℓ] within the segments, (L, K)."""
+    L, (starts, _, stops) = problem.L, problem.bounds.T
+    sums = np.empty((L, problem.K))
+    sums[0] = H.sum(axis=0, dtype=np.float64)
+    for lag in range(1, L):
+        rows = stops - lag
+        sums[lag] = sums[lag - 1] - H[rows[rows >= starts]].sum(axis=0, dtype=np.float64)
+    return np.maximum(sums, 0)
+
+
+def _placed_sums(problem: Problem, W: Array, dtype: Any = None) -> Array:
     """Σ over its lags and features of every placed motif, cut off where its segment ends (T, K)."""
     sums = W.sum(axis=0, dtype=np.float64).cumsum(axis=0)  # (L, K)
     left = np.minimum(problem.data.layout.left, problem.L)
-    return sums[left - 1].astype(problem.dtype)
+    return sums[left - 1].astype(dtype or problem.dtype, copy=False)
 
 
 def _two(problem: Problem) -> bool:

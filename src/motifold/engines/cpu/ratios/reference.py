@@ -17,18 +17,15 @@ class Reference:
     Attributes
     ----------
     means : (N,), of what is observed of every feature: for any β its best constant
+    total : sum of all that is observed
     deviance : twice the divergence of X from them
     floor : what is added to X̂, so that it is nowhere zero: rounding of X's mean
     """
 
     means: np.ndarray
+    total: float
     deviance: float
     floor: float
-
-    @property
-    def total(self) -> float:
-        """Mean of all entries."""
-        return float(self.means.mean())
 
 
 def reference(problem: Problem) -> Reference:
@@ -39,6 +36,21 @@ def reference(problem: Problem) -> Reference:
 
 
 def _new_reference(problem: Problem) -> Reference:
+    beta = problem.model.loss.beta
+    count, total, powers = (_of_entries if problem.sparse and beta > 0 else _of_rows)(problem)
+    means = total / np.maximum(count, 1)
+    positive = means > 0
+    deviance = 2 * float(np.sum(_against_means(beta, count, means, powers)[positive]))
+    level = float(means[positive].mean()) if positive.any() else 1.0
+    floor = float(np.finfo(problem.dtype).eps) * level
+    return Reference(means, float(total.sum()), max(0.0, deviance), floor)
+
+
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _of_rows(problem: Problem) -> Sums:
+    """Of every feature: how much is observed, its sum, and the sum of its powers."""
     beta, N = problem.model.loss.beta, problem.N
     count, total, powers = np.zeros(N), np.zeros(N), np.zeros(N)
     for block in problem.data.blocks(problem.L * problem.K):
@@ -50,12 +62,23 @@ def _new_reference(problem: Problem) -> Reference:
         count += seen.sum(axis=0)
         total += x.sum(axis=0)
         powers += np.where(seen, _power(x, beta), 0).sum(axis=0)
-    means = total / np.maximum(count, 1)
-    positive = means > 0
-    deviance = 2 * float(np.sum(_against_means(beta, count, means, powers)[positive]))
-    level = float(means[positive].mean()) if positive.any() else 1.0
-    floor = float(np.finfo(problem.dtype).eps) * level
-    return Reference(means, max(0.0, deviance), floor)
+    return count, total, powers
+
+
+def _of_entries(problem: Problem) -> Sums:
+    """The same of a sparse matrix, where zeros add nothing."""
+    beta, N = problem.model.loss.beta, problem.N
+    count, total, powers = np.zeros(N), np.zeros(N), np.zeros(N)
+    for segment in problem.segments:
+        assert segment.sparse is not None
+        observed = segment.observed
+        count += len(segment) if observed is None else np.count_nonzero(observed, axis=0)
+        low, high = segment.sparse.starts[[0, -1]]
+        columns = segment.sparse.columns[low:high]
+        x = segment.sparse.values[low:high].astype(np.float64) * problem.scale
+        total += np.bincount(columns, x, N)
+        powers += np.bincount(columns, _power(x, beta), N)
+    return count, total, powers
 
 
 def _power(x: np.ndarray, beta: float) -> np.ndarray:
@@ -64,11 +87,8 @@ def _power(x: np.ndarray, beta: float) -> np.ndarray:
         return x * np.log(np.where(x > 0, x, 1))
     if beta == 0:
         return -np.log(np.where(x > 0, x, 1))
-    return (
-        x**beta / (beta * (beta - 1))
-        if beta > 0
-        else np.where(x > 0, x, 1) ** beta / (beta * (beta - 1))
-    )
+    positive = x if beta > 0 else np.where(x > 0, x, 1)
+    return positive**beta / (beta * (beta - 1))
 
 
 def _against_means(

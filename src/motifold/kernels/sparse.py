@@ -1,0 +1,345 @@
+"""The passes over a sparse matrix: every entry costs one product of L·K numbers, or a few.
+
+Work is shared out as in ``passes``, whose blocks and groups these are. In the list of ``pieces``
+the first three of a row are the addresses of where the entries of its first row begin (of int64),
+of the columns of all entries (int32), and of their values. ``kinds`` are arrays of these three
+types. W and P are (N, L·K) with the oldest lag first, as the windows of H are.
+
+With ``ratio`` an entry x does not count as itself but as x/x̂, x̂ being that of the model there, with
+a background b (N,): the gradients of Kullback–Leibler's divergence.
+"""
+
+import numpy as np
+
+from motifold.kernels._jit import kernel
+from motifold.kernels.memory import bare, numbers_at
+from motifold.kernels.passes import add_halos, add_row, fill_windows
+from motifold.kernels.spin import add, claim, wait_until
+
+
+@kernel
+def _piece(pieces, i, kinds):
+    """Where the entries of the rows of piece i begin, and columns and values of all entries."""
+    starts = numbers_at(pieces[i, 0], pieces[i, 3] + 1, kinds[0])
+    n = starts[starts.size - 1]
+    columns, values = numbers_at(pieces[i, 1], n, kinds[1]), numbers_at(pieces[i, 2], n, kinds[2])
+    return starts, columns, values
+
+
+@kernel
+def _window(flat, t, start, K, LK):
+    """Row t of H̃ without the zeros before its segment's start, and how many these are."""
+    missing = max(0, LK - (t + 1 - start) * K)
+    return flat[(t + 1) * K - LK + missing : (t + 1) * K], missing
+
+
+@kernel
+def _fit(window, missing, W, columns, out):
+    """X̂ of one row at some columns, four of which share the loads of H (changes out)."""
+    zero = W.dtype.type(0)
+    n = columns.size
+    fours = n - n % 4
+    for i in range(0, fours, 4):
+        w0, w1 = W[columns[i], missing:], W[columns[i + 1], missing:]
+        w2, w3 = W[columns[i + 2], missing:], W[columns[i + 3], missing:]
+        v0, v1, v2, v3 = zero, zero, zero, zero
+        for p in range(window.size):
+            h = window[p]
+            v0 += h * w0[p]
+            v1 += h * w1[p]
+            v2 += h * w2[p]
+            v3 += h * w3[p]
+        out[i], out[i + 1], out[i + 2], out[i + 3] = v0, v1, v2, v3
+    for i in range(fours, n):
+        w0, v0 = W[columns[i], missing:], zero
+        for p in range(window.size):
+            v0 += window[p] * w0[p]
+        out[i] = v0
+
+
+@kernel
+def _ratios(window, missing, W, background, floor, scale, columns, values, out):
+    """scale·x/x̂ of one row, x̂ being at least ``floor`` (changes out); Σ scale·x·log of them."""
+    _fit(window, missing, W, columns, out)
+    total = 0.0
+    for i in range(columns.size):
+        x = scale * values[i]
+        fit = max(out[i] + background[columns[i]], floor)
+        out[i] = x / fit
+        if x > 0:
+            # In float64, where no ratio of two numbers of the data's precision vanishes.
+            total += x * np.log(np.float64(x) / np.float64(fit))
+    return total
+
+
+@kernel
+def _add_windows(window, missing, columns, weights, P):
+    """P[n] += weight · window for the entries of one row; two of them share its loads."""
+    n = columns.size
+    twos = n - n % 2
+    for i in range(0, twos, 2):
+        p0, p1 = P[columns[i], missing:], P[columns[i + 1], missing:]
+        v0, v1 = weights[i], weights[i + 1]
+        for p in range(window.size):
+            h = window[p]
+            p0[p] += v0 * h
+            p1[p] += v1 * h
+    for i in range(twos, n):
+        p0, v0 = P[columns[i], missing:], weights[i]
+        for p in range(window.size):
+            p0[p] += v0 * window[p]
+
+
+@kernel
+def _add_motifs(W, columns, weights, total):
+    """Σ weight · W[n] over the entries of one row, (L·K,) (changes total)."""
+    n, LK = columns.size, total.size
+    fours = n - n % 4
+    total[:] = 0
+    for i in range(0, fours, 4):
+        w0, w1, w2, w3 = W[columns[i]], W[columns[i + 1]], W[columns[i + 2]], W[columns[i + 3]]
+        v0, v1, v2, v3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        for p in range(LK):
+            total[p] += v0 * w0[p] + v1 * w1[p] + v2 * w2[p] + v3 * w3[p]
+    for i in range(fours, n):
+        w0, v0 = W[columns[i]], weights[i]
+        for p in range(LK):
+            total[p] += v0 * w0[p]
+
+
+@kernel
+def pass_one(H, lists, kinds, model, scale, ratio, sums, totals, logs, P, flags, threads):
+    """P = X H̃ᵀ (N, L, K), of scale·X (changes P, sums, totals, logs, flags).
+
+    lists : pieces, blocks, groups
+    model : W (N, L·K), background (N,), floor; only read with ``ratio``
+    sums : (groups, N, L·K) of the data's type
+    totals : (groups, N), with ``ratio``: Σ_t x/x̂
+    logs : (groups,), with ``ratio``: Σ x log(x/x̂)
+    flags : (groups + 2,), zero
+    """
+    pieces, blocks, groups = bare(lists[0]), lists[1], lists[2]
+    W, background, floor = bare(model[0]), bare(model[1]), model[2]
+    H, sums, totals, P = bare(H), bare(sums), bare(totals), bare(P)
+    N, L, K = P.shape
+    LK = L * K
+    flat = H.reshape(H.size)
+    m = groups.shape[0] - 1
+    weights, total = np.empty(N, H.dtype), np.empty(LK)
+    begin = add(flags, m + 1, 1) * m // threads
+    mine = 0
+    for place in range(begin, begin + m):
+        q = place % m
+        if not claim(flags, q, 0, 1):
+            continue
+        mine += 1
+        target, logs[q] = sums[q], 0.0
+        target[:] = 0
+        totals[q] = 0
+        for i in range(blocks[groups[q]], blocks[groups[q + 1]]):
+            starts, columns, values = _piece(pieces, i, kinds)
+            own, start = pieces[i, 4], pieces[i, 5]
+            for r in range(pieces[i, 3]):
+                first, last = starts[r], starts[r + 1]
+                if first == last:
+                    continue
+                window, missing = _window(flat, own + r, start, K, LK)
+                where, x = columns[first:last], values[first:last]
+                if ratio:
+                    logs[q] += _ratios(
+                        window, missing, W, background, floor, scale, where, x, weights
+                    )
+                    for j in range(where.size):
+                        totals[q, where[j]] += weights[j]
+                    _add_windows(window, missing, where, weights, target)
+                else:
+                    _add_windows(window, missing, where, x, target)
+    add(flags, m, mine)
+    wait_until(flags, m, m)
+    # The sums over groups, in their order: features are shared out as groups were.
+    factor = 1.0 if ratio else np.float64(scale)
+    mine = 0
+    for place in range(begin, begin + m):
+        q = place % m
+        if not claim(flags, q, 1, 2):
+            continue
+        mine += 1
+        for n in range(q * N // m, (q + 1) * N // m):
+            total[:] = 0
+            for i in range(m):
+                for p in range(LK):
+                    total[p] += sums[i, n, p]
+            for p in range(LK):
+                P[n, L - 1 - p // K, p % K] = total[p] * factor
+    add(flags, m, mine)
+    wait_until(flags, m, 2 * m)
+
+
+@kernel
+def pass_two(H, lists, kinds, model, scale, ratio, halos, C, logs, flags, threads):
+    """C = W⋆X (T, K), of scale·X, by sums of motifs and shift-and-add (changes C, halos, flags).
+
+    H is only read with ``ratio``; logs (blocks,) then get Σ X log R; other arguments as in
+    ``pass_one`` and ``passes.pass_two``.
+    """
+    pieces, blocks = bare(lists[0]), lists[1]
+    W, background, floor = bare(model[0]), bare(model[1]), model[2]
+    H, halos, C = bare(H), bare(halos), bare(C)
+    N, LK = W.shape
+    K = C.shape[1]
+    m = blocks.shape[0] - 1
+    flat, past = C.reshape(C.size), H.reshape(H.size)
+    weights, total = np.empty(N, C.dtype), np.empty(LK, C.dtype)
+    begin = add(flags, m + 1, 1) * m // threads
+    mine = 0
+    for place in range(begin, begin + m):
+        b = place % m
+        if not claim(flags, b, 0, 1):
+            continue
+        mine += 1
+        halo = halos[b]
+        halo[:] = 0
+        logs[b] = 0
+        for i in range(blocks[b], blocks[b + 1]):
+            starts, columns, values = _piece(pieces, i, kinds)
+            own, start = pieces[i, 4], pieces[i, 5]
+            flat[own * K : (own + pieces[i, 3]) * K] = 0
+            for r in range(pieces[i, 3]):
+                first, last = starts[r], starts[r + 1]
+                if first == last:
+                    continue
+                where, x = columns[first:last], values[first:last]
+                if ratio:
+                    window, missing = _window(past, own + r, start, K, LK)
+                    logs[b] += _ratios(
+                        window, missing, W, background, floor, scale, where, x, weights
+                    )
+                else:
+                    for j in range(where.size):
+                        weights[j] = scale * x[j]
+                _add_motifs(W, where, weights, total)
+                add_row(total, own + r, own, start, K, flat, halo)
+    add(flags, m, mine)
+    wait_until(flags, m, m)
+    mine = 0
+    for place in range(begin, begin + m):
+        b = place % m
+        if not claim(flags, b, 1, 2):
+            continue
+        mine += 1
+        add_halos(pieces, blocks, b, halos, K, flat)
+    add(flags, m, mine)
+    wait_until(flags, m, 2 * m)
+
+
+@kernel
+def pass_residual(H, W, lists, kinds, scale, buffers, norms, flags, threads):
+    """‖scale·X − X̂‖² of every block, X̂ being dense where it is not zero (changes norms, flags).
+
+    W : (L·K, N), the oldest lag first
+    buffers : of the calling thread: windows (rows, L·K), fit (rows, N)
+    norms : (blocks,)
+    """
+    pieces, blocks = bare(lists[0]), lists[1]
+    H, W = bare(H), bare(W)
+    windows, fit = buffers
+    places = np.empty(windows.shape[0], np.int64)
+    m = blocks.shape[0] - 1
+    begin = add(flags, m + 1, 1) * m // threads
+    mine = 0
+    for place in range(begin, begin + m):
+        b = place % m
+        if not claim(flags, b, 0, 1):
+            continue
+        mine += 1
+        n = _active_first(
+            windows, fill_windows(H, pieces, blocks[b], blocks[b + 1], windows), places
+        )
+        if n > 0:
+            np.dot(windows[:n], W, fit[:n])
+        silent = 0.0
+        t = 0
+        for i in range(blocks[b], blocks[b + 1]):
+            starts, columns, values = _piece(pieces, i, kinds)
+            for r in range(pieces[i, 3]):
+                place = places[t]
+                for j in range(starts[r], starts[r + 1]):
+                    x = scale * values[j]
+                    if place < 0:
+                        silent += x * x
+                    else:
+                        fit[place, columns[j]] -= x
+                t += 1
+        norms[b] = silent + _squares(fit[:n])
+    add(flags, m, mine)
+    wait_until(flags, m, m)
+
+
+@kernel
+def _active_first(windows, n, places):
+    """Move the windows that are not zero to the front; how many they are (changes both).
+
+    places : (n,), where each of them has gone, −1 if it is zero
+    """
+    found = 0
+    for t in range(n):
+        window, target, active = windows[t], windows[found], False
+        for p in range(window.size):
+            if window[p] != 0:
+                active = True
+                break
+        places[t] = found if active else -1
+        if active:
+            for p in range(window.size):
+                target[p] = window[p]
+            found += 1
+    return found
+
+
+@kernel
+def _squares(rows):
+    """Σ r², rows in their own precision, their sum in float64."""
+    total = 0.0
+    for t in range(rows.shape[0]):
+        row, squares = rows[t], rows.dtype.type(0)
+        for n in range(row.size):
+            squares += row[n] * row[n]
+        total += squares
+    return total
+
+
+@kernel
+def pass_unexplained(H, W, lists, kinds, scale, energy, flags, threads):
+    """Σ_n max(0, scale·x − x̂)² of every row, (T,): only entries can be above X̂.
+
+    Changes energy and flags; W is (N, L·K).
+    """
+    pieces, blocks = bare(lists[0]), lists[1]
+    H, W, energy = bare(H), bare(W), bare(energy)
+    N, LK = W.shape
+    K = H.shape[1]
+    flat = H.reshape(H.size)
+    m = blocks.shape[0] - 1
+    fit = np.empty(N, H.dtype)
+    begin = add(flags, m + 1, 1) * m // threads
+    mine = 0
+    for place in range(begin, begin + m):
+        b = place % m
+        if not claim(flags, b, 0, 1):
+            continue
+        mine += 1
+        for i in range(blocks[b], blocks[b + 1]):
+            starts, columns, values = _piece(pieces, i, kinds)
+            own, start = pieces[i, 4], pieces[i, 5]
+            for r in range(pieces[i, 3]):
+                first, last = starts[r], starts[r + 1]
+                window, missing = _window(flat, own + r, start, K, LK)
+                where = columns[first:last]
+                _fit(window, missing, W, where, fit)
+                squares = 0.0
+                for j in range(where.size):
+                    above = max(scale * values[first + j] - fit[j], H.dtype.type(0))
+                    squares += above * above
+                energy[own + r] = squares
+    add(flags, m, mine)
+    wait_until(flags, m, m)
