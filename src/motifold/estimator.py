@@ -45,6 +45,7 @@ from motifold.fit.solve import solve_for_motifs
 from motifold.model import PENALTIES, Array, Boundary, Mask
 from motifold.model.losses import NAMES as LOSSES
 from motifold.model.losses import Loss, loss_of
+from motifold.model.motifs import with_background
 from motifold.model.penalties import penalties_of
 from motifold.solvers import SOLVERS, Solver, find_solver
 
@@ -93,6 +94,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ortho_W : float, default=0
         Penalty on motifs that share features: ``λ/2 Σ_{i≠j}`` of the inner products of motifs
         summed over lags ("parts"). Both are ill-posed alone, like one-sided l1 penalties.
+    background : bool, default=False
+        Learn a constant of every feature beside the motifs (``background_``): ongoing activity or
+        a noise floor, which motifs would have to explain otherwise. It is not penalised.
     center : bool, default=False
         Move motifs to the middle of their windows, so that none is cut off there: tried after 1,
         2, 4, 8, … iterations and when the fit has converged. A move is kept only if a few
@@ -142,6 +146,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         The motifs.
     activations_ : ndarray of shape (n_samples, n_components)
         The activations of the training data, segments stacked.
+    background_ : ndarray of shape (n_features,) or None
+        The constant of every feature, where ``background=True``.
     n_iter_ : int
         Iterations of the start that was kept.
     converged_ : bool
@@ -190,6 +196,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "beta_loss": [StrOptions(set(LOSSES)), Real],
         "init": [StrOptions({"random"})],
         **{penalty.name: [_NONNEGATIVE] for penalty in PENALTIES},
+        "background": ["boolean"],
         "center": ["boolean"],
         "fixed_components": ["array-like", None],
         "boundary": [StrOptions({"zero", "valid"})],
@@ -207,6 +214,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     }
 
     origin_: dict[str, Any] | None = None  # set by who read the data
+    background_: Array | None = None  # models of 0.1 have none
 
     def __init__(
         self,
@@ -223,6 +231,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         x_ortho: float = 0,
         ortho_H: float = 0,
         ortho_W: float = 0,
+        background: bool = False,
         center: bool = False,
         fixed_components: Any = None,
         boundary: Boundary = "zero",
@@ -250,6 +259,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.x_ortho = x_ortho
         self.ortho_H = ortho_H
         self.ortho_W = ortho_W
+        self.background = background
         self.center = center
         self.fixed_components = fixed_components
         self.boundary = boundary
@@ -440,7 +450,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         H, bounds = self._checked_activations(activations, lengths, segments)
-        return reconstruct(self._motifs(H.dtype), H, bounds)
+        X_hat = reconstruct(self._motifs(H.dtype), H, bounds)
+        if self.background_ is not None:
+            X_hat += self.background_.astype(X_hat.dtype)
+        return X_hat
 
     def reconstruct_components(
         self, activations: Any = None, *, lengths: Any = None, segments: Any = None
@@ -457,7 +470,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Yields
         ------
         ndarray of shape (n_samples, n_features)
-            For each component; they add up to ``inverse_transform(activations)``.
+            For each component; with ``background_``, where there is one, they add up to
+            ``inverse_transform(activations)``.
         """
         check_is_fitted(self)
         if activations is None:
@@ -514,10 +528,14 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     # --- the border -------------------------------------------------------------------------
 
     def _problem(self, data: Data, fixed: Mask | None = None) -> Problem:
-        K, L = self.n_components, self.n_lags
+        background = bool(self.background)
+        K, L = self.n_components + background, self.n_lags
         weights = {penalty.name: getattr(self, penalty.name) for penalty in PENALTIES}
-        penalties = penalties_of(K, **weights)
-        return Problem.of(data, K, L, self.boundary, penalties, fixed, self._loss())
+        penalties = penalties_of(K, background, **weights)
+        if fixed is not None and background:
+            fixed = np.append(fixed, False)
+        loss = self._loss()
+        return Problem.of(data, K, L, self.boundary, penalties, fixed, loss, background)
 
     def _loss(self) -> Loss:
         """The loss; penalties that are made for squared error are refused with another."""
@@ -538,12 +556,13 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _transform(self, problem: Problem) -> Array:
         with self._workers(problem) as workers:
             engine = engine_of(problem, workers)
-            H = engine.gather(self._solve(engine)[1])
+            H = engine.gather(self._solve(engine)[1])[:, : problem.model.n_motifs]
         return (H * self.scales_ / problem.scale).astype(problem.dtype, copy=False)
 
     def _solve(self, engine: Engine) -> tuple[Any, Any]:
         """The motifs in the scale of the fit, and activations."""
-        W, solution = solve_for_motifs(engine, self.components_, self.scales_, self.transform_tol_)
+        model = self.components_, self.scales_, self.transform_tol_, self.background_
+        W, solution = solve_for_motifs(engine, *model)
         if not solution.solved:
             warnings.warn(
                 f"transform stopped at a KKT residual of {solution.kkt_residual:.1e}, above the "
@@ -558,7 +577,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self, problem: Problem, components_init: Any, activations_init: Any
     ) -> tuple[Array | None, Array | None]:
         """What to start from, in the working scale and layout; None where it is to be drawn."""
-        N, L, K, T = problem.N, problem.L, problem.K, problem.T
+        N, L, K, T = problem.N, problem.L, problem.model.n_motifs, problem.T
         W = H = None
         if self.warm_start and hasattr(self, "components_"):
             if self.components_.shape != (K, L, N):
@@ -568,6 +587,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                     "warm_start=False or keep the sizes."
                 )
             W = self._motifs(np.dtype(np.float64)) * self.scales_
+            if problem.model.background and self.background_ is not None:
+                W = with_background(W, self.background_ * problem.scale)
             if self.activations_.shape[0] == T:
                 alive = np.where(self.scales_ > 0, self.scales_, 1.0)
                 H = self.activations_ / alive * problem.scale

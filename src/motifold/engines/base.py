@@ -301,7 +301,7 @@ class ByRatios(Engine, Protocol):
     def leap(
         self, W: Motifs, H: Activations, new: Advance, beta: float
     ) -> tuple[Motifs, Activations]:
-        """Beyond the new factors by β times the step to them; nothing becomes zero by it."""
+        """Beyond the new factors by β times the step to them; zeros may come and go."""
 
     def kkt_of_activations(self, W: Motifs, H: Activations) -> float:
         """The KKT residual of the activations."""
@@ -320,7 +320,7 @@ class ByRatios(Engine, Protocol):
     def even(self, W: Motifs) -> Activations:
         """Activations that are the same everywhere, at the level of the data."""
 
-    def beyond(self, H: Activations, new: Activations, beta: float) -> Activations:
+    def beyond(self, W: Motifs, H: Activations, new: Activations, beta: float) -> Activations:
         """``leap`` of the activations alone."""
 
     def sweep_ratios(

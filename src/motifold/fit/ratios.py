@@ -50,6 +50,7 @@ class RatioDescent(Descent):
             patience=Patience(now.objective),
             seconds=seconds,
             beta=self.engine.model.loss.beta,
+            background=self.engine.model.background,
             gather=self.engine.gather,
         )
 
@@ -135,5 +136,8 @@ class RatioDescent(Descent):
 
 
 def ratio_tolerance(tol: float) -> float:
-    """Tolerance of the problem in H: tighter than the fit's (0: its default)."""
-    return max(0.1 * (tol or Rules.tol), 1e-6)
+    """Tolerance of the problem in H: tighter than the fit's (0: its default).
+
+    Not tighter than what steps of majorisation reach in a reasonable number.
+    """
+    return max(0.1 * (tol or Rules.tol), 5e-5)

@@ -23,22 +23,28 @@ def fitted_attributes(
     stay as they are.
     """
     model, now, dtype = engine.model, state.now, engine.facts.dtype
-    W = engine.motifs(now.W).astype(np.float64)
-    H = engine.gather(now.H).astype(np.float64)
-    scales: Array = np.ones(model.K)
-    order = np.arange(model.K)
+    n = model.n_motifs
+    W = engine.motifs(now.W)[:, :, :n].astype(np.float64)
+    H = engine.gather(now.H)[:, :n].astype(np.float64)
+    scales: Array = np.ones(n)
+    order = np.arange(n)
     if normalize:
         scales = norms(W)
         if model.fixed is not None:
-            scales[model.fixed] = 1.0
+            scales[model.fixed[:n]] = 1.0
         if not keep_order:
-            order = np.argsort(-engine.power_shares(now.W, now.H), kind="stable")
+            order = np.argsort(-engine.power_shares(now.W, now.H)[:n], kind="stable")
     unit = np.where(scales > 0, scales, 1.0)
     components = (W / unit).transpose(2, 1, 0)[order]
     activations = (H * scales / model.scale)[:, order]
     unit_of_error = model.scale ** (model.loss.beta / 2)
     reason = state.stop_reason
+    background = None
+    if model.background:
+        constant = engine.motifs(now.W)[:, 0, n].astype(np.float64)
+        background = (constant / model.scale).astype(dtype)
     return {
+        "background_": background,
         "components_": np.ascontiguousarray(components, dtype=dtype),
         "activations_": np.ascontiguousarray(activations, dtype=dtype),
         "scales_": scales[order],

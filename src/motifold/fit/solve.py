@@ -10,6 +10,7 @@ import numpy as np
 from motifold.engines.base import ActivationProblem, Activations, ByRatios, Engine, Motifs
 from motifold.fit.clock import Clock
 from motifold.model import Array
+from motifold.model.motifs import with_background
 from motifold.solvers import ANLS, HALS, MU, Inner, Solver
 
 _MAX_SWEEPS, _MAX_SWEEPS_MASKED = 10_000, 3_000
@@ -80,13 +81,21 @@ def solve_H(
 
 
 def solve_for_motifs(
-    engine: Engine, components: Array, scales: Array, tol: float
+    engine: Engine,
+    components: Array,
+    scales: Array,
+    tol: float,
+    background: Array | None = None,
 ) -> tuple[Motifs, Deconvolution]:
     """The same for motifs (K, L, N) of norms ``scales`` in their fit; those motifs, and the end.
 
-    In that scale penalties weigh what they weighed there.
+    In that scale penalties weigh what they weighed there. ``background`` (N,), where the model has
+    one.
     """
-    W = engine.put_motifs(components.transpose(2, 1, 0).astype(np.float64) * scales)
+    motifs: Array = components.transpose(2, 1, 0).astype(np.float64) * scales
+    if background is not None:
+        motifs = with_background(motifs, background * engine.model.scale)
+    W = engine.put_motifs(motifs)
     if engine.model.loss.by_ratios:
         return W, solve_by_ratios(cast(ByRatios, engine), W, tol, Clock())
     return W, solve_H(engine, W, tol, Clock())
@@ -117,7 +126,7 @@ def solve_by_ratios(engine: ByRatios, W: Motifs, tol: float, clock: Clock) -> De
         and not clock.expired
     ):
         steps += 1
-        ahead = engine.beyond(H, new, pace)
+        ahead = engine.beyond(W, H, new, pace)
         trial = engine.sweep_ratios(W, ahead, solver)
         if trial[1] <= objective:
             H, pace = ahead, longer(pace)

@@ -149,6 +149,7 @@ class LoopState:
     pace, goal, tries, patience : of the method and of the loop
     scale, squared_norm : of the data; the latter is what the loss is relative to
     beta : of the loss
+    background : whether the last component is one
     iteration, seconds : so far
     stop_reason : None while it goes on
     given_up : whether another start has outdone this one
@@ -170,6 +171,7 @@ class LoopState:
     given_up: bool = False
     course: Course | None = None
     beta: float = SQUARED.beta
+    background: bool = False
     gather: Callable[[Any], Array] = field(default=np.asarray, compare=False, repr=False)
 
     @property
@@ -198,13 +200,17 @@ class LoopState:
     @property
     def components(self) -> Array:
         """The motifs as they are now, (K, L, N), not normalised."""
-        return self.gather(self.now.W).transpose(2, 1, 0)
+        return self.gather(self.now.W).transpose(2, 1, 0)[: self._n_motifs]
 
     @property
     def activations(self) -> Array:
         """The activations as they are now, (T, K), in the scale of the data."""
-        activations = self.gather(self.now.H)
+        activations = self.gather(self.now.H)[:, : self._n_motifs]
         return activations / activations.dtype.type(self.scale)
+
+    @property
+    def _n_motifs(self) -> int:
+        return int(self.gather(self.now.H).shape[1]) - self.background
 
     @property
     def history(self) -> History:
@@ -258,6 +264,7 @@ class LoopState:
             "scale": self.scale,
             "squared_norm": self.squared_norm,
             "beta": self.beta,
+            "background": self.background,
             "iteration": self.iteration,
             "seconds": self.seconds,
             "stop_reason": self.stop_reason or "",
@@ -305,6 +312,7 @@ class LoopState:
             outdone or ("given_up" in arrays and bool(get("given_up"))),
             Course.of([tuple(row) for row in get("record").reshape(-1, 4).tolist()]),
             get("beta") if "beta" in arrays else SQUARED.beta,
+            "background" in arrays and bool(get("background")),
         )
 
 

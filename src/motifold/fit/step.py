@@ -95,6 +95,7 @@ class Descent:
             Goal(self.rules.tol, transform_tolerance(self.rules.tol)),
             patience=Patience(now.objective),
             seconds=seconds,
+            background=self.engine.model.background,
             gather=self.engine.gather,
         )
 

@@ -13,6 +13,14 @@ def oldest_first(W: Array) -> Array:
     return np.ascontiguousarray(W[:, ::-1].reshape(N, L * K))
 
 
+def with_background(W: Array, background: Array) -> Array:
+    """Motifs (N, L, K) with a constant (N,) beside them as one more: at lag 0, zero elsewhere."""
+    N, L, _ = W.shape
+    constant = np.zeros((N, L, 1), dtype=W.dtype)
+    constant[:, 0, 0] = background
+    return np.concatenate([W, constant], axis=2)
+
+
 def newest_first(P: Array, L: int) -> Array:
     """What ``oldest_first`` did to the columns of W̃, undone: (N, L·K), lag 0 first."""
     N, LK = P.shape

@@ -26,9 +26,14 @@ from motifold.engines.cpu.toeplitz import Padding, smoothed
 from motifold.kernels.residuals import extrapolate, sums_H
 from motifold.model import Array, Penalties
 from motifold.model.certificate import kkt_ratio
-from motifold.model.motifs import moved_along
+from motifold.model.motifs import moved_along, with_background
 from motifold.solvers import Inner, Solver
-from motifold.solvers.learnt import kkt_residual_W, update_motifs
+from motifold.solvers.learnt import (
+    kkt_of_background,
+    kkt_residual_W,
+    update_background,
+    update_motifs,
+)
 
 # Rows of H that a thread takes at a time for sums, and seconds of an entry, about.
 _RUN, _SECONDS = 4096, 1e-9
@@ -66,6 +71,8 @@ class CPUEngine:
         self._motif_problems = Memo(1)  # W, H → the problem in W
         self._fits = Memo(1)  # W, H → X̂ at the missing entries
         self._gradients = Memo(1)  # problem, H → ∇, where sweeps left it behind
+        self._columns = Memo(1)  # W, H → P, B of all components
+        self._of_background = Memo(2)  # A of the problem in H → what the background explains
 
     model = property(lambda self: self.problem.model)
     facts = property(lambda self: self.problem.facts)
@@ -98,7 +105,7 @@ class CPUEngine:
             (False, True): (1.0, alpha),
         }[draw_W, draw_H]
         if draw_H:
-            H *= dtype.type(on_H)
+            H[:, : self.model.n_motifs] *= dtype.type(on_H)
         if draw_W:
             W = W * dtype.type(on_W)
             self._of_motifs.put((W,), statistics.rescaled(dtype.type(on_W)))
@@ -107,16 +114,33 @@ class CPUEngine:
     def _drawn(self, seed: int, W: Array | None, H: Array | None) -> tuple[Array, Array]:
         """Given factors, or uniform random numbers, zero where nothing can be learnt."""
         problem, dtype = self.problem, self.problem.dtype
+        K = self.model.n_motifs
         rng = np.random.default_rng(seed)
         # Both are drawn in either case: a given factor does not change the other's random numbers.
-        random_W = rng.random((problem.N, problem.L, problem.K), dtype=np.float64)
-        random_H = rng.random((problem.T, problem.K), dtype=np.float64)
+        random_W = rng.random((problem.N, problem.L, K), dtype=np.float64)
+        random_H = rng.random((problem.T, K), dtype=np.float64)
         features, starts = problem.learnable
         random_W[~features] = 0  # nothing will ever move them
         W = np.array(random_W if W is None else W, dtype=dtype, order="C")
         H = np.array(random_H if H is None else H, dtype=dtype, order="C")
         H[~(problem.allowed & starts)] = 0
+        if self.model.background:
+            W, H = self._with_background(W), self._with_constant(H)
         return W, H
+
+    def _with_background(self, W: Array) -> Array:
+        """Motifs with a first guess of the background beside them, unless it is there already."""
+        if W.shape[2] == self.model.K:
+            return W
+        return with_background(W, self._first_background())
+
+    def _with_constant(self, H: Array) -> Array:
+        """Activations with those of the background, which are 1, beside them."""
+        return np.concatenate([H[:, : self.model.n_motifs], np.ones_like(H[:, :1])], axis=1)
+
+    def _first_background(self) -> Array:
+        """(N,): none; the first iteration finds the best."""
+        return np.zeros(self.problem.N)
 
     def _best_scale(self, statistics: HStatistics, W: Array, H: Array) -> float:
         """The α for which α·X̂ is nearest to X."""
@@ -154,11 +178,13 @@ class CPUEngine:
     ) -> Step:
         """One iteration; the statistics of the new motifs are kept for whoever asks next."""
         model = self.model
-        of_W = self.motif_problem(W, H)
-        kkt_W = kkt_residual_W(model, W, of_W)
+        of_W, all_of_W = self.motif_problem(W, H), self._all_columns(W, H)
+        kkt_W = self.kkt_of_motifs(W, H)
         if enough is not None and kkt_W <= enough:
             return Step(kkt_W)
         W = update_motifs(solver, model, W, of_W, inner)
+        if model.background:
+            update_background(W, *all_of_W)
         problem = self.activation_problem(W, H)
         H = self._swept(H, problem, solver, inner)
         sums = self._sums(H, problem)
@@ -190,7 +216,10 @@ class CPUEngine:
 
     def kkt_of_motifs(self, W: Array, H: Array) -> float:
         """From P and B, which the next iteration will use."""
-        return kkt_residual_W(self.model, W, self.motif_problem(W, H))
+        motifs = kkt_residual_W(self.model, W, self.motif_problem(W, H))
+        if not self.model.background:
+            return motifs
+        return max(motifs, kkt_of_background(W, *self._all_columns(W, H)))
 
     def power_shares(self, W: Array, H: Array) -> Array:
         """Σ(2X·X̂_k − X̂_k²)/ΣX² over observed entries, floored at zero, from the statistics."""
@@ -212,12 +241,15 @@ class CPUEngine:
     def zeros(self, problem: CPUProblem | None = None) -> Array:
         """An array of zeros (T, K)."""
         dtype = self.problem.dtype if problem is None else problem.statistics.C.dtype
-        return np.zeros((self.problem.T, self.problem.K), dtype=dtype)
+        H = np.zeros((self.problem.T, self.problem.K), dtype=dtype)
+        H[:, self.model.n_motifs :] = 1
+        return H
 
     def level(self, values: Array) -> Array:
         """A new array."""
         H = self.zeros()
         H[self.problem.allowed & self.problem.learnable[1]] = values
+        H[:, self.model.n_motifs :] = 1
         return H
 
     def means(self, H: Array) -> Array:
@@ -236,8 +268,9 @@ class CPUEngine:
         another order, then take the same way.
         """
         statistics = self.activation_problem(W).statistics
-        L = self.problem.L
-        order = np.argsort(-np.einsum("kk->k", statistics.A[:, L - 1]), kind="stable")
+        L, n = self.problem.L, self.model.n_motifs
+        powers = np.einsum("kk->k", statistics.A[:, L - 1])[:n]
+        order = np.r_[np.argsort(-powers, kind="stable"), n : self.model.K]
         return CPUProblem(statistics.astype(np.float64).permuted(order), order)
 
     def sweep(
@@ -353,6 +386,15 @@ class CPUEngine:
     def _swept(self, H: Array, problem: CPUProblem, solver: Solver, inner: Inner) -> Array:
         """New activations; their gradient is kept where the solver leaves it."""
         H = H.copy()
+        n = self.model.n_motifs
+        if n < self.model.K:
+            motifs = np.ascontiguousarray(H[:, :n])
+            alone, penalties = self._of_motifs_alone(problem), self.model.penalties
+            solver.update_H(motifs, alone, penalties.for_components(n), inner)
+            H[:, :n] = motifs
+            if self.hides:
+                H[~self.problem.learnable[1], :n] = 0
+            return H
         gradient = solver.update_H(H, problem.statistics, self.model.penalties, inner)
         if self.hides:
             # The observed loss is flat there: rounding alone moves them.
@@ -360,6 +402,18 @@ class CPUEngine:
         elif gradient is not None:
             self._gradients.put((problem, H), gradient)
         return H
+
+    def _of_motifs_alone(self, problem: CPUProblem) -> HStatistics:
+        """The statistics without the background: what it explains is taken from C."""
+        statistics = problem.statistics
+
+        def explained() -> Array:
+            constant = np.zeros_like(statistics.C)
+            constant[:, -1] = 1
+            return statistics.correlate(constant)
+
+        # The Gram is that of the motifs, whatever has been entered for missing entries.
+        return statistics.without_last(self._of_background.get((statistics.A,), explained))
 
     def _sums(self, H: Array, problem: CPUProblem, *, brief: bool = False) -> Sums:
         """All that is to be known of H; ``brief``: what the KKT residual needs."""
@@ -369,7 +423,7 @@ class CPUEngine:
         C = statistics.C if statistics.C_data is None else statistics.C_data
         K, m = self.problem.K, -(-len(H) // _RUN)
         parts, flags = np.empty((m, 4 + 2 * K)), np.zeros(m + 2, dtype=np.int64)
-        problem_of_H = statistics.A, statistics.E, statistics.bounds, l1, l2
+        problem_of_H = statistics.A, statistics.E, statistics.bounds, l1, l2, self.model.n_motifs
         args = H, gradient, C, *problem_of_H, _RUN, parts, flags
         self.workers.together(lambda n: sums_H(*args, n), 4 * _SECONDS * H.size)
         fitted, slope, above, below, *each = parts.sum(axis=0)
@@ -422,27 +476,34 @@ class CPUEngine:
 
     def _new_motif_problem(self, W: Array, H: Array) -> WStatistics:
         problem, model, workers = self.problem, self.model, self.workers
-        statistics = self._of_activations.get((H,), lambda: w_statistics(problem, H, workers))
-        P, B = statistics.P, statistics.B
+        P, B = self._all_columns(W, H)
         slope = None
-        if self.hides:
-            P = P + filled_P(self._fit(W, H), workers)
-        between = model.penalties.between_motifs(model.L)
-        if between is not None:
-            B = B + between.astype(B.dtype)
         matches = model.penalties.between_matches()
         if matches is not None:
             nearby = smoothed(H, Padding(problem.bounds, model.L)) @ matches.astype(H.dtype)
             nearby[~problem.allowed] = 0
             slope = data_products(problem, nearby, workers)
-        if model.fixed is not None:
-            fixed = np.tile(model.fixed, model.L)
+        if model.held is not None:
+            fixed = np.tile(model.held, model.L)
             explained = W.reshape(P.shape)[:, fixed] @ B[np.ix_(fixed, ~fixed)]
             slope = explained if slope is None else slope[:, ~fixed] + explained
             P, B = P[:, ~fixed], np.ascontiguousarray(B[np.ix_(~fixed, ~fixed)])
         if slope is None:
-            return replace(statistics, P=P, B=B)
+            return WStatistics(P, B, workers)
         return WStatistics(P - slope, B, workers, slope, P_data=P)
+
+    def _all_columns(self, W: Array, H: Array) -> tuple[Array, Array]:
+        """P and B of all components, with what is quadratic in the motifs."""
+        return self._columns.get((W, H), lambda: self._new_columns(W, H))
+
+    def _new_columns(self, W: Array, H: Array) -> tuple[Array, Array]:
+        problem, model, workers = self.problem, self.model, self.workers
+        statistics = self._of_activations.get((H,), lambda: w_statistics(problem, H, workers))
+        P, B = statistics.P, statistics.B
+        if self.hides:
+            P = P + filled_P(self._fit(W, H), workers)
+        between = model.penalties.between_motifs(model.L)
+        return P, B if between is None else B + between.astype(B.dtype)
 
     def _fit(self, W: Array, H: Array) -> HiddenFit:
         """X̂ at the missing entries; nothing is computed where the sums of H have just been."""

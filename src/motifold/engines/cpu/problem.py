@@ -67,11 +67,16 @@ class Problem:
         penalties: Penalties | None = None,
         fixed: Mask | None = None,
         loss: Loss = SQUARED,
+        background: bool = False,
     ) -> Problem:
-        """The problem of some data, whose values are checked, and the penalties in its scale."""
+        """The problem of some data, whose values are checked, and the penalties in its scale.
+
+        With a background it is the last of K components.
+        """
         facts = scan(data, L * K)
-        penalties = (penalties or Penalties((), K)).rescaled(facts.scale, loss.beta)
-        model = Model(data.N, K, L, boundary, penalties, facts.scale, fixed, loss)
+        penalties = (penalties or Penalties((), K, background)).rescaled(facts.scale, loss.beta)
+        settings = boundary, penalties, facts.scale, fixed, loss, background
+        model = Model(data.N, K, L, *settings)
         return cls(model, data, facts)
 
     def with_model(self, model: Model) -> Problem:

@@ -97,6 +97,26 @@ class HStatistics:
         """The statistics of the motifs times a factor; of the data alone."""
         return replace(self, C=factor * self.C, A=factor**2 * self.A, E=factor**2 * self.E)
 
+    def without_last(self, explained: Array) -> HStatistics:
+        """The statistics of all motifs but the last, which explains (T, K) of their products."""
+
+        def rest(gram: Array) -> Array:
+            return np.ascontiguousarray(
+                gram.take(range(gram.shape[-1] - 1), gram.ndim - 3)[..., :-1]
+            )
+
+        data = self.C if self.C_data is None else self.C_data
+        slope = explained if self.slope is None else explained + self.slope
+        return HStatistics(
+            self.C[:, :-1] - explained[:, :-1],
+            rest(self.A),
+            rest(self.E),
+            self.bounds,
+            self.workers,
+            slope=np.ascontiguousarray(slope[:, :-1]),
+            C_data=np.ascontiguousarray(data[:, :-1]),
+        )
+
     def component(self, k: int) -> HStatistics:
         """The statistics of motif k alone; of the data alone."""
         C, A, E = self.C[:, [k]], self.A[[k]][:, :, [k]], self.E[:, [k]][:, :, :, [k]]
@@ -197,7 +217,7 @@ def data_correlation(problem: Problem, W: Array, workers: Workers) -> Array:
         weighed = W if problem.weights is None else W * problem.weights[:, None, None]
         C = (sparse if problem.sparse else passes).correlation(problem, weighed, workers)
     if problem.boundary == "valid":
-        C[~problem.allowed] = 0
+        C[~problem.allowed, : problem.model.n_motifs] = 0
     return C
 
 

@@ -21,9 +21,8 @@ from motifold.model import Array
 from motifold.model.certificate import kkt_ratio
 from motifold.model.losses import SQUARED
 
-# Where the gradient asks for it, an entry that has become zero starts again at this share of its
-# component's mean, at most.
-_SEED = 1e-2
+# An entry that is zero and should grow starts again at this share of its component's mean, at most.
+_SMALL = 1e-2
 # Features and activations that squared error leaves at zero start at this share of the mean.
 _LEAST = 1e-3
 
@@ -62,14 +61,25 @@ class RatioEngine(CPUEngine):
         if not (draw_W or draw_H):
             return W, H
         alpha = self._best_level(W, H) ** (1 / (draw_W + draw_H))
-        kind = self.problem.dtype.type
-        return W * kind(alpha) if draw_W else W, H * kind(alpha) if draw_H else H
+        kind, n = self.problem.dtype.type, self.model.n_motifs
+        if draw_W:
+            W[:, :, :n] *= kind(alpha)
+        if draw_H:
+            H[:, :n] *= kind(alpha)
+        return W, H
+
+    def _first_background(self) -> Array:
+        """(N,): half of what there is."""
+        return 0.5 * reference(self.problem).means
 
     def _best_level(self, W: Array, H: Array) -> float:
-        """The α for which α·X̂ sums to what X does."""
-        expected = float(np.sum(self._parts_of_fit(W, H)))
+        """The α for which α·X̂, the background left out, sums to what X does."""
+        parts = self._parts_of_fit(W, H)
+        n = self.model.n_motifs
+        expected = float(parts[:n].sum())
         total = float(reference(self.problem).means.sum()) * self.facts.T
-        return total / expected if expected > 0 and total > 0 else 1.0
+        rest = max(total - float(parts[n:].sum()), 0.01 * total)
+        return rest / expected if expected > 0 and rest > 0 else 1.0
 
     def _parts_of_fit(self, W: Array, H: Array) -> Array:
         """Σ X̂ of every component, (K,)."""
@@ -92,23 +102,31 @@ class RatioEngine(CPUEngine):
         return Advance(new_W, self._updated_H(H, ratios, solver), self._kkt_H(H, ratios))
 
     def leap(self, W: Array, H: Array, new: Advance, beta: float) -> tuple[Array, Array]:
-        """Beyond the new factors by β times the step to them, not below a tenth of them.
-
-        Entries near zero where J would fall if they grew start again from a small number.
-        """
+        """See ``_beyond``."""
         penalties, (features, starts) = self.model.penalties, self.problem.learnable
         of_W, of_H = self._of_motifs_at(W, H), self._of_activations_at(new.W, H)
-        far_W = np.maximum(_beyond(W, new.W, beta), _seeds(W, of_W, penalties.l1_W, (0, 1)))
-        far_H = np.maximum(_beyond(H, new.H, beta), _seeds(H, of_H, penalties.l1_H, (0,)))
+        far_W = _beyond(W, new.W, beta, of_W, penalties.l1_W, (0, 1))
+        far_H = _beyond(H, new.H, beta, of_H, penalties.l1_H, (0,))
         far_W[~features] = 0
         if self.model.fixed is not None:
             far_W[:, :, self.model.fixed] = W[:, :, self.model.fixed]
         far_H[~(self.problem.allowed & starts)] = 0
-        return far_W, far_H
+        return self._constant_background(far_W, far_H)
 
-    def beyond(self, H: Array, new: Array, beta: float) -> Array:
-        """The same for activations alone, without new starts."""
-        return _beyond(H, new, beta)
+    def _constant_background(self, W: Array, H: Array) -> tuple[Array, Array]:
+        """The factors with a background that is one, if there is any (changes both)."""
+        n = self.model.n_motifs
+        W[:, 1:, n:] = 0
+        H[:, n:] = 1
+        return W, H
+
+    def beyond(self, W: Array, H: Array, new: Array, beta: float) -> Array:
+        """The same for activations alone."""
+        ratios, l1 = self._of_activations_at(W, H), self.model.penalties.l1_H
+        far = _beyond(H, new, beta, ratios, l1, (0,))
+        far[~(self.problem.allowed & self.problem.learnable[1])] = 0
+        far[:, self.model.n_motifs :] = 1
+        return far
 
     def kkt_of_activations(self, W: Array, H: Array) -> float:
         """One pass over the data."""
@@ -144,7 +162,8 @@ class RatioEngine(CPUEngine):
     def even(self, W: Array) -> Array:
         """Activations that are the same everywhere, at the level of the data: a start."""
         H = self.level(np.ones(self.problem.K, dtype=self.problem.dtype))
-        return H * H.dtype.type(self._best_level(W, H))
+        H[:, : self.model.n_motifs] *= H.dtype.type(self._best_level(W, H))
+        return H
 
     # --- squared error, to start with -------------------------------------------------------
 
@@ -184,7 +203,7 @@ class RatioEngine(CPUEngine):
         free = self.problem.allowed & starts
         least = _LEAST * H.mean(axis=0, dtype=np.float64)
         H[free] = np.maximum(H[free], least.astype(H.dtype))
-        return new, H
+        return self._constant_background(new, H)
 
     # --- the parts --------------------------------------------------------------------------
 
@@ -245,21 +264,27 @@ class RatioEngine(CPUEngine):
     def _updated_H(self, H: Array, ratios: Ratios, solver: Any) -> Array:
         penalties = self.model.penalties
         parts = ratios.above, ratios.below
-        return solver.update_by_ratios(H, *parts, self.model.loss, penalties.l1_H, penalties.l2_H)
+        new = solver.update_by_ratios(H, *parts, self.model.loss, penalties.l1_H, penalties.l2_H)
+        new[:, self.model.n_motifs :] = 1
+        return new
 
     def _kkt_W(self, W: Array, ratios: Ratios) -> float:
         penalties, learnt = self.model.penalties, self.model.learnt
-        if not learnt.size:
-            return 0.0
-        l1, l2 = penalties.l1_W[learnt], penalties.l2_W[learnt]
-        part = (W[..., learnt], ratios.above[..., learnt], ratios.below[..., learnt])
-        return _kkt(*part, l1, l2, (0, 1))
+        residual = 0.0
+        if learnt.size:
+            l1, l2 = penalties.l1_W[learnt], penalties.l2_W[learnt]
+            part = (W[..., learnt], ratios.above[..., learnt], ratios.below[..., learnt])
+            residual = _kkt(*part, l1, l2, (0, 1))
+        if self.model.background:
+            level, above, below = (f[:, 0, -1:] for f in (W, ratios.above, ratios.below))
+            residual = max(residual, _kkt(level, above, below, np.zeros(1), np.zeros(1), (0,)))
+        return residual
 
     def _kkt_H(self, H: Array, ratios: Ratios) -> float:
-        penalties = self.model.penalties
+        penalties, n = self.model.penalties, self.model.n_motifs
         free = self.problem.allowed & self.problem.learnable[1]
-        parts = H[free], ratios.above[free], ratios.below[free]
-        return _kkt(*parts, penalties.l1_H, penalties.l2_H, (0,))
+        parts = H[free, :n], ratios.above[free, :n], ratios.below[free, :n]
+        return _kkt(*parts, penalties.l1_H[:n], penalties.l2_H[:n], (0,))
 
 
 def _kkt(
@@ -280,15 +305,18 @@ def _kkt(
     return kkt_ratio(float(np.vdot(part, part)), float(np.vdot(F, F)))
 
 
-def _beyond(F: Array, new: Array, beta: float) -> Array:
+def _beyond(
+    F: Array, new: Array, beta: float, ratios: Ratios, l1: Array, axes: tuple[int, ...]
+) -> Array:
+    """Beyond ``new`` by β times the step to it.
+
+    A majoriser never moves an entry that is zero. Here it starts again where it should grow, the
+    larger the steeper the gradient. Nothing becomes zero: where X̂ is left to others, and these are
+    zero too, the divergence has no end.
+    """
     kind = F.dtype.type
     beyond = new + kind(beta) * (new - F)
-    return np.maximum(beyond, kind(0.1) * new, out=beyond)
-
-
-def _seeds(F: Array, ratios: Ratios, l1: Array, axes: tuple[int, ...]) -> Array:
-    """What entries near zero start again from: larger where the gradient is steeper."""
-    typical = _SEED * F.mean(axis=axes, dtype=np.float64)
-    below = np.maximum(ratios.below + l1.astype(F.dtype), 1e-30)
-    growth = np.clip(ratios.above / below - 1, 0, 1)
-    return (growth * typical).astype(F.dtype)
+    np.maximum(beyond, kind(0.1) * new, out=beyond)
+    small = (_SMALL * F.mean(axis=axes, dtype=np.float64)).astype(F.dtype)
+    growth = ratios.above / np.maximum(ratios.below + l1.astype(F.dtype), kind(1e-30)) - 1
+    return np.maximum(beyond, np.clip(growth, 0, 1) * small, out=beyond)
