@@ -43,6 +43,7 @@ COMMANDS = {
     "report": ["report", "model.npz", "--data", "counts.npy", "-o"],
     "transform": ["transform", "model.npz", "counts.npy", "-o"],
 }
+ENDINGS = {"report": "out.html", "report of a fit": "out.html", "transform": "out.npy"}
 
 
 @pytest.mark.parametrize("place", ["pipe", "folder", "no/file"])
@@ -70,7 +71,7 @@ def test_a_place_that_is_none(folder, monkeypatch, name, place):
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("fit", "store")])
 def test_a_file_that_is_replaced_keeps_its_mode(folder, name):
-    path = folder / "out.npy"
+    path = folder / ENDINGS.get(name, "out.csv")
     path.write_text("old")
     path.chmod(0o640)
     assert run(*COMMANDS[name], path).exit_code == 0
