@@ -29,6 +29,15 @@ def lies_within(path: AnyPath, folder: AnyPath) -> bool:
     return any(parent.exists() and os.path.samefile(parent, folder) for parent in parents)
 
 
+def refuse_replacing(path: AnyPath, source: AnyPath) -> None:
+    """Raise if what is written to ``path`` would take the place of its own source."""
+    if os.path.exists(source) and (same_file(path, source) or lies_within(path, source)):
+        raise ValueError(
+            f"{os.fspath(path)} is the recording itself, {os.fspath(source)}, or a part of it, and "
+            "would replace it: give another path."
+        )
+
+
 def saved_somewhere(path: AnyPath, save: Callable[[Path], None]) -> tuple[Path, OSError | None]:
     """Call ``save`` with the path, and where that fails with others: a result is not to be lost.
 
