@@ -152,7 +152,7 @@ SAME = {
     "sweep --store": "sweep counts.npy -k 1 -l 3 -o new.csv --store hard.npy",
     "sweep, its own store": "sweep s.csv.runs --kind npy -k 1 -l 3 -o s.csv",
     "sweep, two outputs": "sweep counts.npy -k 1 -l 3 -o new.csv --store new.csv",
-    "sweep -o, factors": "sweep counts.npy -k 1 -l 3 -o new.csv --store n --store new -o new.fits",
+    "sweep -o, factors": "sweep counts.npy -k 1 -l 3 --store new -o new.fits",
     "sweep, among factors": "sweep r.csv.runs.fits/counts.npy -k 1 -l 3 -o r.csv",
     "transform -o": "transform model.npz counts.npy -o counts.npy",
     "transform -o soft": "transform model.npz counts.npy -o soft.npy",
