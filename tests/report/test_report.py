@@ -211,6 +211,17 @@ def test_the_sound_of_a_recording_in_segments(tmp_path, chirps):
     assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
 
 
+def test_the_recording_is_not_replaced(tmp_path, chirps):
+    model, recording = chirps
+    source = tmp_path / "chirps.wav"
+    (tmp_path / "link.wav").symlink_to(source)
+    before = source.read_bytes()
+    for write in (write_sound, write_report):
+        with pytest.raises(ValueError, match=r"link\.wav is the recording itself"):
+            write(tmp_path / "link.wav", model, recording)
+    assert source.read_bytes() == before
+
+
 def test_what_cannot_be_heard(tmp_path, chirps):
     model, recording = chirps
     path = tmp_path / "motif.wav"

@@ -1,6 +1,7 @@
 """What the commands share: options that say how a file is read, errors, exit codes, output.
 
-At import this module needs click alone, as the commands do.
+At import this module needs click alone, as the commands do; and ``_terminal``, through which all
+output goes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._terminal import say
+
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.io import Recording
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 # Exit codes beyond click's own: 0 done, 1 failed, 2 wrong usage.
 EXIT_DATA = 3  # a file of data, a model or a checkpoint that cannot be used
 EXIT_LIBRARY = 4  # an optional library is missing
-EXIT_INTERRUPTED = 130  # Ctrl-C; 143 after SIGTERM
 
 EXIT_CODES = """\b
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a file cannot be used, 4 an optional library is
@@ -175,7 +177,7 @@ def load_model(path: Path) -> CNMF:
     try:
         return motifold.load(path)
     except (ValueError, OSError) as error:
-        raise Failure(_told(error), EXIT_DATA) from error
+        raise Failure(told(error), EXIT_DATA) from error
 
 
 class Failure(click.ClickException):
@@ -205,7 +207,7 @@ def friendly() -> Iterator[None]:
     from motifold.io import RecordingError
 
     def tell(message: Any, *rest: Any) -> None:
-        click.echo(f"Warning: {message}", err=True)
+        say(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -214,16 +216,19 @@ def friendly() -> Iterator[None]:
         try:
             yield
         except (RecordingError, OSError) as error:
-            raise Failure(_told(error), EXIT_DATA) from error
+            raise Failure(told(error), EXIT_DATA) from error
         except ImportError as error:
             raise Failure(str(error), EXIT_LIBRARY) from error
         except (ValueError, TypeError, NotImplementedError, MemoryError) as error:
             raise Failure(str(error) or type(error).__name__, 1) from error
 
 
-def _told(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename2 or error.filename}: {error.strerror}."
+def told(error: Exception, path: Path | None = None) -> str:
+    """The error in a sentence, with the name of its file, or of ``path`` instead."""
+    if isinstance(error, OSError) and error.strerror:
+        name = path or error.filename2 or error.filename
+        if name is not None:
+            return f"{name}: {error.strerror}."
     return str(error)
 
 
@@ -231,7 +236,7 @@ def print_json(record: dict[str, Any]) -> None:
     """One JSON object; NaN and infinity, which JSON lacks, are null."""
     from motifold.files import plain_tree
 
-    click.echo(json.dumps(plain_tree(record), indent=2, allow_nan=False))
+    say(json.dumps(plain_tree(record), indent=2, allow_nan=False))
 
 
 def on_a_terminal() -> bool:
@@ -247,19 +252,3 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 def _cell(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
-
-
-def check_outputs(*paths: Path | None) -> None:
-    """Better no work than no place for its result."""
-    from motifold.files import check_writable
-
-    for path in paths:
-        if path is not None:
-            check_writable(path)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    from motifold.files import write_whole
-
-    write_whole(path, text)

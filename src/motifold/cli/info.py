@@ -16,6 +16,7 @@ from motifold.cli._shared import (
     reading_options,
     recording_of,
 )
+from motifold.cli._terminal import say, visible
 
 if TYPE_CHECKING:
     from motifold.io import Recording
@@ -48,7 +49,8 @@ def command(file: Path, as_json: bool, **options: Any) -> None:
         if isinstance(value, list):
             value = " ".join(str(entry) for entry in value) if name == "hints" else _short(value)
         if value is not None and value != "":
-            click.echo(f"{name.replace('_', ' '):<{width}}  {value}")
+            shown = visible(value, one_line=True)  # names of the file's own among them
+            say(f"{name.replace('_', ' '):<{width}}  {shown}")
 
 
 def _short(values: list[Any]) -> str:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
-from collections.abc import Mapping
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_C = TypeVar("_C", bound=_Closable)
 
 
 def write_npz(
@@ -22,9 +30,24 @@ def write_npz(
     Unlike ``np.savez`` it leaves no archive open where writing fails, which would complain later.
     """
     kind = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
-    with zipfile.ZipFile(file, "w", kind) as archive:
+    with _closed(zipfile.ZipFile(file, "w", kind)) as archive:
         for name, text in (texts or {}).items():
             archive.writestr(zipfile.ZipInfo(name), text)
         for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+            with _closed(archive.open(f"{name}.npy", "w", force_zip64=True)) as member:
                 npy.write_array(member, np.asanyarray(array), allow_pickle=False)
+
+
+@contextlib.contextmanager
+def _closed(writer: _C) -> Iterator[_C]:
+    """Closed at the end of the block; quietly if the block failed.
+
+    Closing writes, too. On a full disk it would fail, and hide a Ctrl-C behind its own error.
+    """
+    try:
+        yield writer
+    except BaseException:
+        with contextlib.suppress(Exception):
+            writer.close()
+        raise
+    writer.close()
