@@ -68,6 +68,11 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+MINUTES ?= 10
+
+fuzz: $(VENV)/.dev  ## random fits and damaged files for MINUTES=10; writes docs/developers/fuzz.md
+	PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(MINUTES)
+
 $(VENV)/.docs: $(VENV)/.core requirements-docs.txt
 	$(PIP) install --constraint $(CONSTRAINTS) --requirement requirements-docs.txt
 	@touch $@
@@ -96,5 +101,5 @@ format: $(VENV)/.dev  ## let ruff put the code in order
 	$(BIN)/ruff format .
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) .venv-oldest-* .venv-newest-* .pytest_cache .mypy_cache .ruff_cache .hypothesis demo_output dist
+	rm -rf $(VENV) .venv-oldest-* .venv-newest-* .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz_faults demo_output dist
 	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
