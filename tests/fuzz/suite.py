@@ -26,7 +26,7 @@ _PYTEST = [
 def collect() -> list[str]:
     """The ids of the tests."""
     shown = subprocess.run(
-        [*_PYTEST, "--collect-only", "-q", str(ROOT / "tests")],
+        [*_PYTEST, "--collect-only", str(ROOT / "tests")],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return [line for line in shown.stdout.splitlines() if "::" in line]
