@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import reference
@@ -167,9 +168,9 @@ def _factors(model: CNMF) -> tuple[np.ndarray, np.ndarray]:
 
 
 def is_the_same_for_any_threads(problem: Problem) -> None:
-    threads._WORTH_A_THREAD = 1e-12  # all of them are called for the least
     case = case_of(problem)
-    one, three = fitted(problem, case), fitted(problem, case, n_jobs=3)
+    with patch.object(threads, "_WORTH_A_THREAD", 1e-12):  # all are called for the least
+        one, three = fitted(problem, case), fitted(problem, case, n_jobs=3)
     for name in ("components_", "activations_"):
         assert np.array_equal(getattr(one, name), getattr(three, name)), f"{name} depends on n_jobs"
     assert np.array_equal(one.history_.objective, three.history_.objective), "history depends"
