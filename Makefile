@@ -8,7 +8,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := constraints.txt
 JOBS ?= 2
 
-.PHONY: demo test room check lint types fast docs docs-quick bench bench-quick format clean help
+.PHONY: demo test test-oldest test-newest room check lint types fast fuzz
+.PHONY: docs docs-quick bench bench-quick format clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -28,6 +29,30 @@ demo: $(VENV)/.core  ## fit the paper's synthetic problem with the three algorit
 test: $(VENV)/.dev lint types  ## everything: lint, types, all tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations=20
 
+# Environments of their own, one for each Python: PYTHON=python3.12 make test-newest
+OLDEST := .venv-oldest-$(notdir $(PYTHON))
+NEWEST := .venv-newest-$(notdir $(PYTHON))
+INSTALL := -m pip --disable-pip-version-check --quiet install
+ALL := --editable ".[all]" --requirement requirements-dev.txt
+
+$(OLDEST)/.dev: pyproject.toml requirements-dev.txt tests/oldest.py
+	$(PYTHON) -m venv $(OLDEST)
+	$(PYTHON) tests/oldest.py > $(OLDEST)/oldest.txt
+	$(OLDEST)/bin/python $(INSTALL) --constraint $(OLDEST)/oldest.txt $(ALL)
+	@touch $@
+
+test-oldest: $(OLDEST)/.dev  ## all tests with the oldest versions that pyproject.toml allows
+	# What old libraries say of each other is no fault of ours.
+	$(OLDEST)/bin/python -m pytest -n $(JOBS) --dist worksteal -W ignore::DeprecationWarning
+
+$(NEWEST)/.dev: pyproject.toml requirements-dev.txt
+	$(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python $(INSTALL) --upgrade $(ALL)
+	@touch $@
+
+test-newest: $(NEWEST)/.dev  ## all tests with the newest versions there are
+	$(NEWEST)/bin/python -m pytest -n $(JOBS) --dist worksteal
+
 room: $(VENV)/.dev  ## the tests of one room: make room R=fit
 	$(BIN)/python -m pytest -n $(JOBS) $(wildcard tests/$(R) src/motifold/$(R))
 
@@ -42,6 +67,11 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+MINUTES ?= 10
+
+fuzz: $(VENV)/.dev  ## random fits and damaged files for MINUTES=10; writes docs/developers/fuzz.md
+	PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(MINUTES)
 
 $(VENV)/.docs: $(VENV)/.core requirements-docs.txt
 	$(PIP) install --constraint $(CONSTRAINTS) --requirement requirements-docs.txt
@@ -71,5 +101,5 @@ format: $(VENV)/.dev  ## let ruff put the code in order
 	$(BIN)/ruff format .
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo_output dist
+	rm -rf $(VENV) .venv-oldest-* .venv-newest-* .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz_faults demo_output dist
 	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst

@@ -13,6 +13,13 @@ settings.register_profile(
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile(
+    "fuzz",  # as `make fuzz` runs them: with new seeds
+    settings.get_profile("motifold"),
+    derandomize=False,
+    database=None,
+    print_blob=True,
+)
 settings.load_profile("motifold")
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"

@@ -24,6 +24,8 @@ LENGTHS = [70, 50]
 
 
 def unpickled() -> CNMF:
+    if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        pytest.skip("the pickle was made with numpy 2, which numpy 1 cannot read")
     with open(HERE / "model.pickle", "rb") as file:
         return pickle.load(file)
 
