@@ -38,8 +38,9 @@ def test_chunks_are_read_as_hdf5_does(tmp_path, dtype, packing):
 def test_a_chunk_that_was_left_unpacked(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
         dataset = file.create_dataset("X", (4, 3), "<f8", chunks=(4, 3), compression="gzip")
-        dataset.id.write_direct_chunk((0, 0), np.arange(12.0).tobytes(), filter_mask=1)
-        np.testing.assert_array_equal(PackedChunks(dataset, tmp_path)[:], dataset[:])
+        X = np.arange(12.0).reshape(4, 3)
+        dataset.id.write_direct_chunk((0, 0), X.tobytes(), filter_mask=1)
+        np.testing.assert_array_equal(PackedChunks(dataset, tmp_path)[:], X)
 
 
 def test_of_a_file_it_is_the_one_that_is_used(tmp_path):

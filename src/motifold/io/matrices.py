@@ -31,7 +31,7 @@ class LazyMatrix:
         self, source: Any, path: Path, *, transposed: bool, fills: tuple[float, ...] = ()
     ) -> None:
         self._source = source
-        self._fills = fills
+        self.fills = fills
         self._path = path
         self._transposed = transposed
         self.shape: tuple[int, ...] = tuple(source.shape)[:: -1 if transposed else 1]
@@ -73,7 +73,7 @@ class LazyMatrix:
 
     def _read(self, tile: tuple[slice, ...]) -> npt.NDArray[Any]:
         values = np.asarray(self._source[tile])
-        return as_missing(values, self._fills) if self._fills else values
+        return as_missing(values, self.fills) if self.fills else values
 
     def _tiles(self) -> list[tuple[slice, ...]]:
         """Blocks of whole chunks, as the file has them: each is read and unpacked once."""

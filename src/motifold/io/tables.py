@@ -75,6 +75,7 @@ def _from_text(path: Path, kind: str, gaps: bool) -> tuple[list[str] | None, np.
                     ndmin=2,
                     comments=None,
                     quotechar='"',
+                    encoding=None,  # numpy 1 would hand bytes to the converter
                     converters=_number_or_gap if gaps else None,
                 )
         except ValueError as error:
