@@ -280,3 +280,19 @@ def test_nested_lists_of_numbers_are_one_matrix_and_of_matrices_are_segments():
     assert one.activations_.shape == (30, 2)
     two = CNMF(2, 3, random_state=0).fit([GOOD.tolist(), GOOD.tolist()])
     assert two.activations_.shape == (60, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.uint64, np.int64])
+def test_lengths_do_not_wrap_around(dtype):
+    """Their sum modulo 2⁶⁴ is the number of rows."""
+    step = 2**63 if dtype is np.uint64 else 2**62
+    parts = [step] * (2**64 // step) + [20]
+    with pytest.raises(ValueError, match=f"add up to {2**64 + 20}"):
+        CNMF(1, 2).fit(np.ones((20, 3)), lengths=np.array(parts, dtype))
+    CNMF(1, 2).fit(np.ones((20, 3)), lengths=np.array([12, 8], dtype))
+
+
+def test_segments_of_no_name():
+    ids = np.ma.masked_array(np.zeros(20, int), np.arange(20) == 7)
+    with pytest.raises(ValueError, match="no id at row 7"):
+        CNMF(1, 2).fit(np.ones((20, 3)), segments=ids)

@@ -115,6 +115,7 @@ def _examined(recording: Recording) -> dict[str, Any]:
     """Extremes, mean and bad values, a block at a time; of much data only a part is looked at."""
     import numpy as np
 
+    from motifold.data.sentinels import advice, is_sentinel
     from motifold.io.matrices import blocks
 
     low, high, total, seen, missing, infinite = np.inf, -np.inf, 0.0, 0, 0, 0
@@ -134,7 +135,10 @@ def _examined(recording: Recording) -> dict[str, Any]:
     if infinite:
         hints.append(f"{infinite} values are infinite: replace them before a fit.")
     if low < 0:
-        hints.append("There are negative values: --negatives clip or shift.")
+        hints.append(
+            "There are negative values, which a fit refuses: say what they mean with --negatives."
+        )
+    hints += [advice(value) for value in (low, high) if is_sentinel(value)]
     looked_at = None if share == 1 else f"{100 * share:.2g}% of the values, all over the recording"
     return {
         "looked_at": looked_at,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from motifold.data.recording import Block, Data
+from motifold.data.sentinels import advice, is_sentinel, stands_out
 from motifold.model.arrays import Array
 
 # Rows of a sparse matrix that are looked at together.
@@ -64,6 +66,8 @@ def scan(
             rows = np.ldexp(rows.astype(np.float64), exponent)
         # Not by BLAS, whose threads would wake up for it.
         total += float(np.einsum("tn,tn->", rows, rows, dtype=np.float64))
+    if stands_out(data, largest):
+        warnings.warn(f"{data.name}: {advice(largest)}", UserWarning, stacklevel=3)
     if scale is None:
         scale = working_scale(largest, data.dtype)
     squared_norm = total * float(np.ldexp(scale, -exponent)) ** 2
@@ -149,7 +153,13 @@ def bad_value(block: Array, name: str, first: int, nonnegative: bool) -> ValueEr
             f"Input {name} contains infinity or a value too large for dtype({block.dtype}), "
             f"first at {place}: {value}. Replace it by a finite value."
         )
+    if is_sentinel(value):
+        what = advice(value)
+    else:
+        what = (
+            "The model is nonnegative, and what negative values mean only you know: set them to "
+            "zero, take magnitudes, or make positive and negative parts features of their own."
+        )
     return ValueError(
-        f"Negative values in data passed to CNMF, first in {name} at {place}: {value}. The "
-        "model is nonnegative: shift, rectify or take magnitudes first."
+        f"Negative values in data passed to CNMF, first in {name} at {place}: {value}. {what}"
     )

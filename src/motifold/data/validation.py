@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_array
 
 from motifold.data import Data, Segments, scan
 from motifold.data.facts import bad_value
+from motifold.data.masked import refuse_masked, split_masked
 from motifold.data.segments import segment_lengths
 from motifold.data.sources import Source, SparseSource, as_source
 from motifold.data.sources.array import part_of
@@ -40,6 +41,7 @@ def check_recording(
             listed = is_list_of_segments(X)
             scan(Data.of(sources, listed=listed, name=name), nonnegative=nonnegative)
         return [source.matrix() for source in sources]
+    refuse_masked(X, name)
     if is_list_of_segments(X):
         _check_cut_once(lengths, segments, name)
         arrays = [_as_array(part, f"{name}[{i}]") for i, part in enumerate(X)]
@@ -102,8 +104,9 @@ def recording_of(X: Any, lengths: Any = None, segments: Any = None, mask: Any = 
     """What the user gave as a recording; its values are checked where it is first read.
 
     Entries that are not observed may hold anything: they are zero in what is returned, which is a
-    copy only where they were not.
+    copy only where they were not. What numpy's masked arrays hide is not observed.
     """
+    X, mask = split_masked(X, mask)
     if isinstance(X, Source) and not isinstance(X, np.ndarray):
         layout = Segments.of(X.shape[0], lengths, segments)
         sources: list[Any] = [part_of(as_source(X), a, b) for a, b in layout]
@@ -195,6 +198,7 @@ def _ndim(part: Any) -> int:
 
 def check_factor(factor: Any, shape: tuple[int, ...], name: str, axes: str) -> Array:
     """A given start for one of the factors: finite, nonnegative, of the right shape."""
+    refuse_masked(factor, name)
     array = np.asarray(factor)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}.")

@@ -16,12 +16,15 @@ _ROWS = 4096
 
 def fingerprint(value: Any) -> list[Any]:
     """Shape, type and checksum of one array: what a checkpoint holds."""
-    array = np.asarray(value)
+    hidden = np.ma.getmaskarray(value) if isinstance(value, np.ma.MaskedArray) else None
+    array = np.asarray(value if hidden is None else value.filled(0))
     if array.dtype.hasobject:
         array = array.astype(str)
     digest = hashlib.blake2b(digest_size=16)
     for block in _blocks(array):
         digest.update(block)
+    if hidden is not None and hidden.any():
+        digest.update(hidden.tobytes())
     return [list(array.shape), str(array.dtype), digest.hexdigest()]
 
 

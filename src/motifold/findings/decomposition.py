@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
+from motifold.data.masked import with_nan
 from motifold.data.validation import is_list_of_segments
 from motifold.estimator import CNMF
 from motifold.findings.hidden import mostly_observed
@@ -205,7 +206,7 @@ class Contributions:
 
 
 def stacked(X: Any) -> Floats:
-    """One array, from one or from a list of segments."""
+    """One array, from one or from a list of segments; NaN where a masked array hides an entry."""
     if is_list_of_segments(X):
-        return np.concatenate([np.asarray(part) for part in X])
-    return np.asarray(X)
+        return np.concatenate([with_nan(part) for part in X])
+    return with_nan(X)

@@ -12,6 +12,7 @@ from scipy.signal import find_peaks
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
+from motifold.data.masked import with_nan
 from motifold.data.validation import check_recording, is_list_of_segments
 from motifold.estimator import CNMF
 from motifold.findings.overlap import Floats
@@ -240,8 +241,8 @@ def _averaged(
 def _signal_parts(signal: Any, lengths: Any, segments: Any) -> list[Floats]:
     """The signal as a list of segments (n, channels)."""
     if is_list_of_segments(signal):
-        return [np.asarray(part, dtype=np.float64) for part in signal]
-    array = np.asarray(signal, dtype=np.float64)
+        return [with_nan(part).astype(np.float64, copy=False) for part in signal]
+    array = with_nan(signal).astype(np.float64, copy=False)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.size == 0:
         raise ValueError(

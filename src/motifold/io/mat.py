@@ -38,13 +38,14 @@ def _from_v73(path: Path, options: Options) -> tuple[Any, float | None]:
         stated = _stated(path, tuple(dataset.shape)[::-1], options)
         # Such a file has the transpose of what MATLAB shows.
         X = orient(
-            hdf5.mapped(path, dataset),
+            hdf5.values_of(path, dataset),
             path,
             "features_first" if stated == "time_first" else "time_first",
+            hdf5.fills_of(dataset),
         )
         rate = options.rate
         if isinstance(rate, str):
-            rate = _scalar(path, rate, np.asarray(hdf5.find_dataset(path, file, rate)))
+            rate = _scalar(path, rate, hdf5.find_dataset(path, file, rate))
     return X, rate
 
 
@@ -99,6 +100,6 @@ def _only(path: Path, matrices: list[tuple[str, tuple[int, ...]]]) -> str:
 
 
 def _scalar(path: Path, name: str, value: Any) -> float:
-    if np.size(value) != 1 or np.asarray(value).dtype.kind not in "fiu":
+    if math.prod(value.shape) != 1 or value.dtype.kind not in "fiu":
         raise RecordingError(f"{path}: the rate {name!r} is not one number.")
     return float(np.asarray(value).reshape(-1)[0])

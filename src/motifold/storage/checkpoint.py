@@ -15,6 +15,7 @@ import numpy as np
 from motifold.data.validation import is_list_of_segments
 from motifold.estimator import CNMF, fit_watched
 from motifold.files import check_writable, fingerprint, same_file, write_npz, written_whole
+from motifold.files.archive import read_npz
 from motifold.fit.clock import Every
 from motifold.fit.state import LoopState, SearchState
 
@@ -249,8 +250,8 @@ def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
 
 def _read(path: Path, identity: dict[str, Any], advice: str) -> SearchState:
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        with open(path, "rb") as file:
+            arrays = read_npz(file)
         found = json.loads(arrays.pop("identity").tobytes())
         record = SearchState.from_arrays(arrays)
         differing = _differing(found["params"], identity["params"])

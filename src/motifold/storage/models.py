@@ -31,6 +31,7 @@ from sklearn.utils.validation import check_is_fitted
 from motifold import __version__
 from motifold.estimator import CNMF
 from motifold.files import write_npz, written_whole
+from motifold.files.archive import check_stored, members_of
 from motifold.fit.state import History
 from motifold.storage.schema import (
     DTYPES,
@@ -174,7 +175,7 @@ def _read(file: BinaryIO) -> CNMF:
     if file.read(4) != b"PK\x03\x04":
         raise ValueError("it is not a motifold model: it does not begin like an npz file.")
     with zipfile.ZipFile(file) as archive:
-        members = _members(archive, file.seek(0, os.SEEK_END))
+        members = members_of(archive, file.seek(0, os.SEEK_END))
         header = _read_header(archive, members)
         expected = {JSON_MEMBER, *(f"{name}.npy" for name in DTYPES)}
         check_keys("the archive", members, expected)
@@ -189,23 +190,6 @@ def _read(file: BinaryIO) -> CNMF:
     return model
 
 
-def _members(archive: zipfile.ZipFile, file_bytes: int) -> dict[str, zipfile.ZipInfo]:
-    members = {info.filename: info for info in archive.infolist()}
-    if len(members) < len(archive.infolist()):
-        raise ValueError("it has two members of the same name.")
-    # Also keeps members from sharing bytes, the other way to make much of little.
-    if sum(info.compress_size for info in members.values()) > file_bytes:
-        raise ValueError("its members claim more bytes than the file has.")
-    return members
-
-
-def _check_stored(info: zipfile.ZipInfo) -> None:
-    """So a member is as long as it says: no bytes but the file's own."""
-    stored = info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
-    if not stored or info.flag_bits & 1:
-        raise ValueError(f"{info.filename} is compressed or encrypted, which motifold never does.")
-
-
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
@@ -216,7 +200,7 @@ def _read_header(
     """The JSON member, if it is of this format and version."""
     if JSON_MEMBER not in members:
         raise ValueError(f"it is not a motifold model: it has no member {JSON_MEMBER}.")
-    _check_stored(members[JSON_MEMBER])
+    check_stored(members[JSON_MEMBER])
     check_json_size(members[JSON_MEMBER].file_size)
     text = archive.read(members[JSON_MEMBER])
     try:
@@ -238,7 +222,7 @@ def _read_header(
 
 def _read_spec(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[tuple[int, ...], np.dtype]:
     """Shape and dtype that the member claims; its size must be the one that follows."""
-    _check_stored(info)
+    check_stored(info)
     with archive.open(info) as member, warnings.catch_warnings():
         warnings.simplefilter("error")  # numpy's on headers that it can only guess
         try:
