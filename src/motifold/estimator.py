@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.data import Data, Segments
 from motifold.data.validation import (
+    balanced_start,
     check_factor,
     check_fixed,
     check_recording,
@@ -547,15 +548,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             W = self._motifs(np.dtype(np.float64)) * self.scales_
             if self.activations_.shape[0] == T:
                 alive = np.where(self.scales_ > 0, self.scales_, 1.0)
-                H = self.activations_ / alive * problem.scale
+                H = self.activations_ / alive
         if components_init is not None:
             axes = "(n_components, n_lags, n_features)"
             W = check_factor(components_init, (K, L, N), "components_init", axes)
             W = W.transpose(2, 1, 0)
         if activations_init is not None:
             axes = "(n_samples, n_components)"
-            H = check_factor(activations_init, (T, K), "activations_init", axes) * problem.scale
-        return W, H
+            H = check_factor(activations_init, (T, K), "activations_init", axes)
+        return balanced_start(W, H, problem.scale, problem.dtype, problem.model.fixed)
 
     def _checked_new_data(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Problem:
         check_is_fitted(self)

@@ -64,6 +64,7 @@ class Problem:
     ) -> Problem:
         """The problem of some data, whose values are checked, and the penalties in its scale."""
         facts = scan(data, L * K)
+        facts.check_room(L)
         penalties = (penalties or Penalties((), K)).rescaled(facts.scale)
         model = Model(data.N, K, L, boundary, penalties, facts.scale, fixed)
         return cls(model, data, facts)
