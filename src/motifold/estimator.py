@@ -41,7 +41,7 @@ from motifold.fit import (
     search,
 )
 from motifold.fit.progress import ProgressBar
-from motifold.fit.results import fitted_attributes
+from motifold.fit.results import fitted_attributes, in_data_scale
 from motifold.fit.solve import solve_for_motifs
 from motifold.model import PENALTIES, Array, Boundary, Mask
 from motifold.model.measures import relative_loss
@@ -517,7 +517,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         with self._workers(problem) as workers:
             engine = CPUEngine(problem, workers)
             H = engine.gather(self._solve(engine)[1])
-        return (H * self.scales_ / problem.scale).astype(problem.dtype, copy=False)
+        order = np.arange(self.n_components)
+        return in_data_scale(H, self.scales_, problem.scale, order, problem.dtype)
 
     def _solve(self, engine: Engine) -> tuple[Any, Any]:
         """The motifs in the scale of the fit, and activations."""

@@ -24,7 +24,6 @@ def fitted_attributes(
     """
     model, now, dtype = engine.model, state.now, engine.facts.dtype
     W = engine.motifs(now.W).astype(np.float64)
-    H = engine.gather(now.H).astype(np.float64)
     scales: Array = np.ones(model.K)
     order = np.arange(model.K)
     if normalize:
@@ -35,11 +34,11 @@ def fitted_attributes(
             order = np.argsort(-engine.power_shares(now.W, now.H), kind="stable")
     unit = np.where(scales > 0, scales, 1.0)
     components = (W / unit).transpose(2, 1, 0)[order]
-    activations = (H * scales / model.scale)[:, order]
+    activations = in_data_scale(engine.gather(now.H), scales, model.scale, order, dtype)
     reason = state.stop_reason
     return {
         "components_": np.ascontiguousarray(components, dtype=dtype),
-        "activations_": np.ascontiguousarray(activations, dtype=dtype),
+        "activations_": activations,
         "scales_": scales[order],
         "n_iter_": state.iteration,
         "converged_": reason is StopReason.CONVERGED,
@@ -53,3 +52,13 @@ def fitted_attributes(
         "origin_": None,
         "lengths_": engine.lengths,
     }
+
+
+def in_data_scale(
+    H: Array, scales: Array, scale: float, order: np.ndarray, dtype: np.dtype
+) -> Array:
+    """The activations (T, K) of motifs of norm 1, component by component: T × K takes memory."""
+    out = np.empty(H.shape, dtype=dtype)
+    for place, k in enumerate(order):
+        out[:, place] = H[:, k].astype(np.float64) * scales[k] / scale
+    return out
