@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.data import Data, Segments
 from motifold.data.validation import (
+    balanced_start,
     check_factor,
     check_fixed,
     check_recording,
@@ -40,7 +41,7 @@ from motifold.fit import (
     search,
 )
 from motifold.fit.progress import ProgressBar
-from motifold.fit.results import fitted_attributes
+from motifold.fit.results import fitted_attributes, in_data_scale
 from motifold.fit.solve import solve_for_motifs
 from motifold.model import PENALTIES, Array, Boundary, Mask
 from motifold.model.losses import NAMES as LOSSES
@@ -557,7 +558,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         with self._workers(problem) as workers:
             engine = engine_of(problem, workers)
             H = engine.gather(self._solve(engine)[1])[:, : problem.model.n_motifs]
-        return (H * self.scales_ / problem.scale).astype(problem.dtype, copy=False)
+        order = np.arange(self.n_components)
+        return in_data_scale(H, self.scales_, problem.scale, order, problem.dtype)
 
     def _solve(self, engine: Engine) -> tuple[Any, Any]:
         """The motifs in the scale of the fit, and activations."""
@@ -587,18 +589,20 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                     "warm_start=False or keep the sizes."
                 )
             W = self._motifs(np.dtype(np.float64)) * self.scales_
-            if problem.model.background and self.background_ is not None:
-                W = with_background(W, self.background_ * problem.scale)
             if self.activations_.shape[0] == T:
                 alive = np.where(self.scales_ > 0, self.scales_, 1.0)
-                H = self.activations_ / alive * problem.scale
+                H = self.activations_ / alive
         if components_init is not None:
             axes = "(n_components, n_lags, n_features)"
             W = check_factor(components_init, (K, L, N), "components_init", axes)
             W = W.transpose(2, 1, 0)
         if activations_init is not None:
             axes = "(n_samples, n_components)"
-            H = check_factor(activations_init, (T, K), "activations_init", axes) * problem.scale
+            H = check_factor(activations_init, (T, K), "activations_init", axes)
+        fixed = None if problem.model.fixed is None else problem.model.fixed[:K]
+        W, H = balanced_start(W, H, problem.scale, problem.dtype, fixed)
+        if problem.model.background and self.warm_start and self.background_ is not None:
+            W = None if W is None else with_background(W, self.background_ * problem.scale)
         return W, H
 
     def _checked_new_data(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Problem:

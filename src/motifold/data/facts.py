@@ -36,6 +36,16 @@ class Facts:
     squared_norm: float
     observed_share: float
 
+    def check_room(self, L: int) -> None:
+        """Raise where activations, up to √(N·L) times as large as X, may not be representable."""
+        largest = 1 / self.scale  # and not below half of that, if the scale is not 1
+        if largest > np.finfo(self.dtype).max / np.sqrt(self.N * L):
+            wider = " or give it as float64" if self.dtype == np.float32 else ""
+            raise ValueError(
+                f"X has entries of about {largest:.0e}: the activations of motifs of norm 1 may be "
+                f"too large for {self.dtype}. Divide X by a large number{wider}."
+            )
+
 
 def scan(
     data: Data,
@@ -103,13 +113,18 @@ def weighed(facts: Facts, data: Data, weights: Array, width: int = 1) -> Facts:
     return replace(facts, squared_norm=power)
 
 
+def ordinary_exponent(dtype: np.dtype) -> int:
+    """Numbers of a size between 2^−this and 2^this are ordinary: no product of them is extreme."""
+    return 60 if dtype == np.float64 else 12
+
+
 def working_scale(largest: float, dtype: np.dtype) -> float:
     """1 for ordinary data; else the power of two that brings the largest entry near 1.
 
     Statistics are products of up to four factors of the data's size: outside this range they
     would overflow or lose their precision.
     """
-    ordinary = 2.0**60 if dtype == np.float64 else 2.0**12
+    ordinary = 2.0 ** ordinary_exponent(dtype)
     if largest == 0.0 or 1 / ordinary <= largest <= ordinary:
         return 1.0
     exponent = -int(np.frexp(largest)[1])

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_array
 
 from motifold.data import Data, Segments, scan
-from motifold.data.facts import bad_value
+from motifold.data.facts import bad_value, ordinary_exponent
 from motifold.data.masked import refuse_masked, split_masked
 from motifold.data.segments import segment_lengths
 from motifold.data.sources import Source, SparseSource, as_source
@@ -212,6 +212,74 @@ def check_factor(factor: Any, shape: tuple[int, ...], name: str, axes: str) -> A
             f"{name} must be finite and nonnegative: {name}{list(place)} = {array[place]}."
         )
     return array
+
+
+def balanced_start(
+    W: Array | None, H: Array | None, scale: float, dtype: np.dtype, fixed: Mask | None
+) -> tuple[Array | None, Array | None]:
+    """Given factors W (N, L, K) and H (T, K) in the working scale, where they can be computed with.
+
+    H becomes scale·H. Where a motif is not of an ordinary size a power of two moves from it to its
+    activations, which leaves X̂ as it is; where only one factor is given the other will follow.
+    What is then far from the size of the data, or a fixed motif that is extreme, is an error.
+    """
+    given = W if W is not None else H
+    if given is None:
+        return None, None
+    K = given.shape[-1]
+    of_W, of_H = (_exponents(F, K) for F in (W, H))
+    of_H = of_H + int(np.log2(scale)) * (of_H != _NOTHING)
+    ordinary = ordinary_exponent(dtype)
+    move = np.zeros(K, dtype=np.int64)
+    if W is not None:
+        move = np.where((of_W != _NOTHING) & (np.abs(of_W) > ordinary), -of_W, 0)
+    elif H is not None:
+        move = np.where((of_H != _NOTHING) & (np.abs(of_H) > ordinary), of_H, 0)
+    if fixed is not None and move[fixed].any():
+        k = int(np.flatnonzero(fixed & (move != 0))[0])
+        raise ValueError(
+            f"components_init: motif {k}, which is to be held fixed, has entries of about "
+            f"{_power_of_two(of_W[k])}, too extreme to compute with in {dtype}. Scale it to "
+            "about 1."
+        )
+    if W is not None and H is not None:
+        _check_product(of_W, of_H, scale, dtype)
+    if W is not None and move.any():
+        W = np.ldexp(W, move)
+    if H is not None and (scale != 1 or move.any()):
+        H = np.ldexp(H, int(np.log2(scale)) - move)
+    return W, H
+
+
+_NOTHING = np.iinfo(np.int64).min // 4  # in place of an exponent, where all is zero
+
+
+def _exponents(F: Array | None, K: int) -> np.ndarray:
+    """Of the largest entry of every component, as in 2^exponent."""
+    if F is None:
+        return np.full(K, _NOTHING)
+    largest = F.max(axis=tuple(range(F.ndim - 1)))
+    return np.where(largest > 0, np.frexp(largest)[1].astype(np.int64), _NOTHING)
+
+
+def _check_product(of_W: np.ndarray, of_H: np.ndarray, scale: float, dtype: np.dtype) -> None:
+    """Raise where given motifs and activations make a recording of quite another size."""
+    furthest = 200 if dtype == np.float64 else 50
+    both = (of_W != _NOTHING) & (of_H != _NOTHING)
+    far = np.flatnonzero(both & (np.abs(of_W + of_H) > furthest))
+    if far.size:
+        k = int(far[0])
+        there = of_H[k] - int(np.log2(scale))
+        raise ValueError(
+            f"components_init and activations_init: those of motif {k} are about "
+            f"{_power_of_two(of_W[k])} and {_power_of_two(there)}. Their product is too far from "
+            f"the size of X, about {_power_of_two(-np.log2(scale))}, to start from in {dtype}: "
+            "give them in its units, or one of the two alone."
+        )
+
+
+def _power_of_two(exponent: float) -> str:
+    return f"1e{exponent * np.log10(2):+.0f}"
 
 
 def check_fixed(fixed: Any, K: int, given: bool) -> Mask | None:

@@ -249,8 +249,12 @@ class Engine(Protocol):
         inner: Inner,
         *,
         fill: Activations | None = None,
+        reuse: bool = False,
     ) -> Activations:
-        """The activations after some sweeps; missing entries are those of ``fill`` (or of H)."""
+        """The activations after some sweeps; missing entries are those of ``fill`` (or of H).
+
+        ``reuse``: nobody needs H any more, and its memory may be used for them.
+        """
 
     def kkt(self, H: Activations, problem: ActivationProblem) -> float:
         """The KKT residual of activations of that problem; missing entries are theirs."""

@@ -25,7 +25,6 @@ def fitted_attributes(
     model, now, dtype = engine.model, state.now, engine.facts.dtype
     n = model.n_motifs
     W = engine.motifs(now.W)[:, :, :n].astype(np.float64)
-    H = engine.gather(now.H)[:, :n].astype(np.float64)
     scales: Array = np.ones(n)
     order = np.arange(n)
     if normalize:
@@ -36,7 +35,8 @@ def fitted_attributes(
             order = np.argsort(-engine.power_shares(now.W, now.H)[:n], kind="stable")
     unit = np.where(scales > 0, scales, 1.0)
     components = (W / unit).transpose(2, 1, 0)[order]
-    activations = (H * scales / model.scale)[:, order]
+    H = engine.gather(now.H)[:, :n]
+    activations = in_data_scale(H, scales, model.scale, order, dtype)
     unit_of_error = model.scale ** (model.loss.beta / 2)
     reason = state.stop_reason
     background = None
@@ -46,7 +46,7 @@ def fitted_attributes(
     return {
         "background_": background,
         "components_": np.ascontiguousarray(components, dtype=dtype),
-        "activations_": np.ascontiguousarray(activations, dtype=dtype),
+        "activations_": activations,
         "scales_": scales[order],
         "n_iter_": state.iteration,
         "converged_": reason is StopReason.CONVERGED,
@@ -60,3 +60,13 @@ def fitted_attributes(
         "origin_": None,
         "lengths_": engine.lengths,
     }
+
+
+def in_data_scale(
+    H: Array, scales: Array, scale: float, order: np.ndarray, dtype: np.dtype
+) -> Array:
+    """The activations (T, K) of motifs of norm 1, component by component: T × K takes memory."""
+    out = np.empty(H.shape, dtype=dtype)
+    for place, k in enumerate(order):
+        out[:, place] = H[:, k].astype(np.float64) * scales[k] / scale
+    return out

@@ -69,7 +69,7 @@ def solve_H(
     best, waited = np.inf, 0
     while True:
         if momentum is None:
-            H = engine.sweep(H, problem, solver, _ROUND)
+            H = engine.sweep(H, problem, solver, _ROUND, reuse=True)
             residual = engine.kkt(H, problem)
         else:
             H, residual = momentum.round(H)

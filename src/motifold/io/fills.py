@@ -16,7 +16,7 @@ _NAMES = ("_FillValue", "missing_value")  # of netCDF, and of what follows its c
 
 def declared_fills(attributes: Mapping[str, Any]) -> tuple[float, ...]:
     """The values that the attributes of an array declare to be missing; NaN needs no word."""
-    found: list[float] = []
+    found: list[Any] = []
     for name in _NAMES:
         for value in np.ravel(_decoded(attributes.get(name))):
             with contextlib.suppress(TypeError, ValueError):

@@ -116,13 +116,17 @@ class CPUEngine:
         problem, dtype = self.problem, self.problem.dtype
         K = self.model.n_motifs
         rng = np.random.default_rng(seed)
-        # Both are drawn in either case: a given factor does not change the other's random numbers.
+        # Drawn in either case: a given factor does not change the other's random numbers.
         random_W = rng.random((problem.N, problem.L, K), dtype=np.float64)
-        random_H = rng.random((problem.T, K), dtype=np.float64)
         features, starts = problem.learnable
         random_W[~features] = 0  # nothing will ever move them
         W = np.array(random_W if W is None else W, dtype=dtype, order="C")
-        H = np.array(random_H if H is None else H, dtype=dtype, order="C")
+        if H is None:
+            H = np.empty((problem.T, K), dtype=dtype)
+            for a in range(0, problem.T, _RUN):
+                H[a : a + _RUN] = rng.random(H[a : a + _RUN].shape, dtype=np.float64)
+        else:
+            H = np.array(H, dtype=dtype, order="C")
         H[~(problem.allowed & starts)] = 0
         if self.model.background:
             W, H = self._with_background(W), self._with_constant(H)
@@ -268,10 +272,12 @@ class CPUEngine:
         another order, then take the same way.
         """
         statistics = self.activation_problem(W).statistics
+        for memo in (self._of_motifs, self._problems, self._filled, self._gradients):
+            memo.keep_last()  # it takes memory: none for what came before
         L, n = self.problem.L, self.model.n_motifs
         powers = np.einsum("kk->k", statistics.A[:, L - 1])[:n]
         order = np.r_[np.argsort(-powers, kind="stable"), n : self.model.K]
-        return CPUProblem(statistics.astype(np.float64).permuted(order), order)
+        return CPUProblem(statistics.permuted(order).astype(np.float64), order)
 
     def sweep(
         self,
@@ -281,10 +287,11 @@ class CPUEngine:
         inner: Inner,
         *,
         fill: Array | None = None,
+        reuse: bool = False,
     ) -> Array:
-        """A new array."""
+        """A new array, unless it may be the old one."""
         problem = self._filled_problem(problem, H if fill is None else fill)
-        return self._swept(H, problem, solver, inner)
+        return self._swept(H, problem, solver, inner, reuse)
 
     def kkt(self, H: Array, problem: CPUProblem) -> float:
         """From the gradient, which is a product."""
@@ -297,8 +304,9 @@ class CPUEngine:
         return 0.5 * loss + self.model.penalties.value_H(sums), sums.kkt
 
     def turned(self, ahead: Array, now: Array, before: Array) -> bool:
-        """By O'Donoghue & Candès' rule."""
-        return bool(np.vdot(ahead - now, now - before) > 0)
+        """By O'Donoghue & Candès' rule, some rows at a time: T × K takes memory."""
+        runs = (slice(a, a + _RUN) for a in range(0, len(now), _RUN))
+        return bool(sum(np.vdot(ahead[r] - now[r], now[r] - before[r]) for r in runs) > 0)
 
     def settled(self, H: Array, problem: CPUProblem) -> Array:
         """A new array."""
@@ -383,9 +391,12 @@ class CPUEngine:
 
         return self._filled.get((problem, H), filled)
 
-    def _swept(self, H: Array, problem: CPUProblem, solver: Solver, inner: Inner) -> Array:
+    def _swept(
+        self, H: Array, problem: CPUProblem, solver: Solver, inner: Inner, reuse: bool = False
+    ) -> Array:
         """New activations; their gradient is kept where the solver leaves it."""
-        H = H.copy()
+        H = H if reuse else H.copy()
+        self._gradients.clear()
         n = self.model.n_motifs
         if n < self.model.K:
             motifs = np.ascontiguousarray(H[:, :n])

@@ -21,6 +21,9 @@ from motifold.model.motifs import oldest_first
 
 # Blocks: so many, where they are not too short for the matrix products.
 _BLOCKS, _SHORT = 64, 512
+# Sums of the data itself would overflow where it is nearer to the largest number than so many
+# powers of two: it is then scaled block by block before anything is summed.
+_HEADROOM = 40
 # Groups of blocks whose sums are taken in the data's precision: at most so many, for the threads'
 # sake, and bytes that their sums may take.
 _GROUPS, _GROUP_BYTES = 32, 2**25
@@ -36,6 +39,7 @@ class WorkList:
     rows : of the longest block
     columns : whether features stand one after the other in memory
     readable : whether all of the data is in arrays with a usable address
+    scale : with which sums of it are to be multiplied; what has been copied may be scaled already
     data : keeps what has been copied
     """
 
@@ -45,6 +49,7 @@ class WorkList:
     rows: int
     columns: bool = False
     readable: bool = True
+    scale: float = 1.0
     data: Array | None = None
 
     @property
@@ -66,24 +71,22 @@ def lag_products(
     P, base = np.zeros((N, L, K)), np.zeros((K, L * K))
     whole = work_list(problem)
     if whole.readable or not read:
-        return _products_of_part(whole, H, N, base, problem.scale, workers), base
+        return _products_of_part(whole, H, N, base, workers), base
     for group in range(len(whole.groups) - 1):
         # The sums of a group are in the data's precision, as those of the kernel are.
         P_group, base_group = np.zeros(P.shape, dtype=H.dtype), np.zeros(base.shape)
         for block in range(*whole.groups[group : group + 2]):
             part = block_alone(problem, whole, block)
-            P_group += _products_of_part(part, H, N, base_group, 1.0, workers).astype(H.dtype)
+            P_group += _products_of_part(part, H, N, base_group, workers).astype(H.dtype)
         P += P_group
         base += base_group
-    return problem.scale * P, base
+    return whole.scale * P, base
 
 
-def _products_of_part(
-    part: WorkList, H: Array, N: int, base: Array, scale: float, workers: Workers
-) -> Array:
+def _products_of_part(part: WorkList, H: Array, N: int, base: Array, workers: Workers) -> Array:
     """What a part of the data adds to P (N, L, K), and to ``base`` (changes it)."""
     K, LK = base.shape
-    m = len(part.groups) - 1
+    m, scale = len(part.groups) - 1, part.scale
     P = np.empty((N, LK // K, K))
     sums = workers.buffer("sums", (m, LK, N), H.dtype)
     bases, flags = np.empty((m, K, LK)), np.zeros(m + 2, dtype=np.int64)
@@ -115,8 +118,8 @@ def correlation(problem: Problem, W: Array, workers: Workers) -> Array:
         own, start = part.pieces[0, 4:]  # what it adds to the block before
         there = min(L - 1, own - start)
         C[own - there : own] += halos[0].reshape(L - 1, K)[L - 1 - there :]
-    if problem.scale != 1:
-        C *= problem.dtype.type(problem.scale)
+    if whole.scale != 1:
+        C *= problem.dtype.type(whole.scale)
     return C
 
 
@@ -147,7 +150,8 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
     N, L, K = W.shape
     W_tilde = np.ascontiguousarray(oldest_first(W).T)
     H = np.ascontiguousarray(H)
-    scale = problem.dtype.type(problem.scale)
+    whole = work_list(problem)
+    scale = problem.dtype.type(whole.scale)
 
     def of_part(part: WorkList) -> float:
         m = len(part.blocks) - 1
@@ -165,7 +169,6 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
         workers.together(work, SECONDS_OF_MULTIPLICATION * N * L * K * part.n_rows)
         return sum(norms.tolist())
 
-    whole = work_list(problem)
     if whole.readable:
         return of_part(whole)
     return sum(of_part(block_alone(problem, whole, i)) for i in range(len(whole.blocks) - 1))
@@ -180,6 +183,8 @@ def block_alone(problem: Problem, whole: WorkList, block: int) -> WorkList:
         for i, (n, own, start) in zip(found, pieces[:, 3:].tolist(), strict=True)
     ]
     data = np.array(parts[0], order="C") if len(parts) == 1 else np.concatenate(parts)
+    if whole.scale != problem.scale:
+        data *= data.dtype.type(problem.scale)
     before = np.cumsum(pieces[:, 3]) - pieces[:, 3]
     pieces[:, 0] = data.ctypes.data + before * data.strides[0]
     pieces[:, 1:3] = data.strides
@@ -238,4 +243,7 @@ def _new_work_list(problem: Problem) -> WorkList:
     readable = all(_has_address(segment.array) for segment in problem.segments)
     columns = readable and bool(np.all((table[:, 1] == size) & (table[:, 2] != size)))
     longest = int(np.add.reduceat(table[:, 3], blocks[:-1]).max())
-    return WorkList(table, np.array(blocks), groups, longest, columns, readable)
+    scale = problem.scale
+    if scale * 2.0 ** (np.finfo(problem.dtype).maxexp - _HEADROOM) < 1:
+        readable, scale = False, 1.0
+    return WorkList(table, np.array(blocks), groups, longest, columns, readable, scale)

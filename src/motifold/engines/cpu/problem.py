@@ -74,6 +74,7 @@ class Problem:
         With a background it is the last of K components.
         """
         facts = scan(data, L * K)
+        facts.check_room(L)
         penalties = (penalties or Penalties((), K, background)).rescaled(facts.scale, loss.beta)
         settings = boundary, penalties, facts.scale, fixed, loss, background
         model = Model(data.N, K, L, *settings)

@@ -54,7 +54,7 @@ def of_motifs(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
         sums = workers.buffer("sums", (1 + two, m, L * K, N), H.dtype)
         lags, divergences = np.empty((m, L * K)), np.empty(m)
         flags = np.zeros(m + 2, dtype=np.int64)
-        lists, numbers = _lists(problem, part), _numbers(problem)
+        lists, numbers = _lists(problem, part), _numbers(problem, whole)
 
         def work(threads: int) -> None:
             product = workers.buffer("product", (L * K, N), H.dtype)
@@ -90,7 +90,7 @@ def of_activations(problem: Problem, W: Array, H: Array, workers: Workers) -> Ra
         m = len(part.blocks) - 1
         halos = workers.buffer("halos", (1 + two, m, (L - 1) * K), C.dtype)
         divergences, flags = np.empty(m), np.zeros(m + 2, dtype=np.int64)
-        lists, numbers = _lists(problem, part), _numbers(problem)
+        lists, numbers = _lists(problem, part), _numbers(problem, whole)
 
         def work(threads: int) -> None:
             product = workers.buffer("spread", (part.rows, L * K), H.dtype)
@@ -166,10 +166,11 @@ def _two(problem: Problem) -> bool:
     return problem.model.loss.beta != 1 or any(s.observed is not None for s in problem.segments)
 
 
-def _numbers(problem: Problem) -> tuple[Any, Any, Any]:
+def _numbers(problem: Problem, whole: WorkList) -> tuple[Any, Any, Any]:
+    """The scale of the data, unless it has been scaled already; the floor, and β."""
     kind = problem.dtype.type
-    floor = reference(problem).floor
-    return kind(problem.scale), kind(floor), kind(problem.model.loss.beta)
+    scale = problem.scale if whole.scale == problem.scale else 1.0
+    return kind(scale), kind(reference(problem).floor), kind(problem.model.loss.beta)
 
 
 def _seconds(part: WorkList, N: int, LK: int, two: bool) -> float:
