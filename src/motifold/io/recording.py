@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 from motifold.io.guards import RecordingError, guard
 from motifold.io.matrices import LazyMatrix, in_memory
@@ -65,6 +66,12 @@ class Recording:
     missing: Missing = "error"
 
     def __post_init__(self) -> None:
+        if issparse(self.X):
+            raise RecordingError(
+                f"{self.source}: the data is a sparse matrix, and a recording holds arrays. Give "
+                "the matrix itself to CNMF, sweep and the pictures; or make the stretch of time "
+                "that is wanted dense with toarray()."
+            )
         if len(self.shape) != 2 or 0 in self.shape:
             raise RecordingError(
                 f"{self.source}: the data has shape {self.shape}; it must be a table of time bins "
