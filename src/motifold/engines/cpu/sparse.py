@@ -116,7 +116,8 @@ def _pass_two(problem: Problem, model: tuple[Any, ...], H: Array | None, workers
     data = _lists(work), _kinds(problem), model, _scale(problem), ratio
 
     def correlate(threads: int) -> None:
-        kernels.pass_two(H, *data, halos, C, flags, threads)
+        Y = workers.buffer("windows", (work.rows, L * K), C.dtype)
+        kernels.pass_two(H, *data, Y, halos, C, flags, threads)
 
     workers.together(correlate, (1 + ratio) * SECONDS_OF_MULTIPLICATION * problem.multiplications)
     return C
