@@ -115,12 +115,15 @@ def _ratios(columns, values, background, floor, scale, out):
 
 
 @kernel
-def _log_sum(values, ratios, scale):
-    """Σ scale·x·log of the ratios, in float64; nothing for an entry that is zero, or next to it."""
+def _log_sum(values, ratios, scale, tiny):
+    """Σ scale·x·log of the ratios, summed in float64; nothing for an entry that is zero.
+
+    tiny : the least positive number of the data's type. Without a branch, so that logarithms are
+        taken several at a time.
+    """
     total = 0.0
     for i in range(values.size):
-        if ratios[i] > 0:
-            total += scale * values[i] * np.log(np.float64(ratios[i]))
+        total += scale * values[i] * np.log(max(ratios[i], tiny))
     return total
 
 
@@ -142,7 +145,7 @@ def pass_one(H, lists, kinds, model, scale, ratio, sums, totals, logs, P, flags,
     LK = L * K
     flat = H.reshape(H.size)
     m = groups.shape[0] - 1
-    total = np.empty(LK)
+    total, tiny = np.empty(LK), np.finfo(H.dtype).tiny
     begin = add(flags, m + 1, 1) * m // threads
     mine = 0
     for place in range(begin, begin + m):
@@ -162,7 +165,7 @@ def pass_one(H, lists, kinds, model, scale, ratio, sums, totals, logs, P, flags,
                 weights = np.empty(last - first, H.dtype)
                 _fits(flat, K, own, start, starts, columns, W, weights)
                 _ratios(where, x, background, floor, scale, weights)
-                logs[q] += _log_sum(x, weights, scale)
+                logs[q] += _log_sum(x, weights, scale, tiny)
                 for j in range(where.size):
                     totals[q, where[j]] += weights[j]
                 _add_windows(flat, K, own, start, starts, columns, weights, target)
