@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import motifold
 from motifold import CNMF
@@ -84,6 +85,21 @@ def test_another_fit_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ValueError, match="no checkpoint of motifold"):
         Checkpoint(path, identity_of(model, X)).restore()
+
+
+def test_sparse_data_is_known_by_its_entries(tmp_path):
+    """Not by what Python shows of it, which leaves most of them out."""
+    path = tmp_path / "a.checkpoint"
+    entries = csr_array(np.where(X > 0.5, X, 0))
+    model = CNMF(**SETTINGS, max_iter=10)
+    with pytest.raises(Stop):
+        CountedCheckpoint(path, identity_of(model, entries), after=5).fit(model, entries)
+    other = entries.copy()
+    other.data[len(other.data) // 2] *= 2
+    with pytest.raises(ValueError, match="another fit: X differs"):
+        Checkpoint(path, identity_of(model, other)).restore()
+    checkpoint = Checkpoint(path, identity_of(model, entries.tocsc()))
+    assert checkpoint.restore() == 4
 
 
 # --- the command, stopped by signals ----------------------------------------------------------

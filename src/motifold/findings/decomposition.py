@@ -13,9 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
 from motifold.data.masked import with_nan
-from motifold.data.validation import is_list_of_segments
+from motifold.data.validation import is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
 from motifold.findings.hidden import mostly_observed
+from motifold.findings.overlap import power_of
+from motifold.findings.rows import RowsOnDemand
 from motifold.model.measures import ROWS, Power, explained
 
 Floats = npt.NDArray[Any]
@@ -31,7 +33,7 @@ class Decomposition:
     model: CNMF
     H: Floats  # (T, K)
     segments: Segments
-    X: Floats | None = None  # (T, N), NaN where an entry is missing
+    X: Floats | RowsOnDemand | None = None  # (T, N), NaN where an entry is missing
 
     @classmethod
     def of(
@@ -45,13 +47,14 @@ class Decomposition:
         elif is_list_of_segments(activations) and lengths is None:
             lengths = [len(part) for part in activations]
         H = stacked(activations)
+        H = H[:] if isinstance(H, RowsOnDemand) else H
         K = model.components_.shape[0]
         if H.ndim != 2 or H.shape[1] != K:
             raise ValueError(f"activations must have shape (n_samples, {K}), not {H.shape}.")
         found = cls(model, H, Segments.of(len(H), lengths))
         return found if X is None else replace(found, X=found._checked(X))
 
-    def _checked(self, X: Any) -> Floats:
+    def _checked(self, X: Any) -> Floats | RowsOnDemand:
         data = stacked(X)
         if data.shape != self.shape:
             raise ValueError(
@@ -102,6 +105,8 @@ class Decomposition:
     @cached_property
     def power(self) -> Power:
         """Loss, and the shares of the motifs, of the whole recording."""
+        if isinstance(self.X, RowsOnDemand) and (self.X.mask is not None or not self.X.has_nan):
+            return power_of(self.model, self.X.matrix, self.X.mask, self.H, self.segments)
         found = Power(self.H.shape[1])
         for a, b in self._blocks():
             found.add(self.reference(a, b), self.parts(a, b))
@@ -139,6 +144,8 @@ class Decomposition:
     def _known(self, a: int, b: int) -> Floats:
         H, end = self.H[a:b], b + self.model.components_.shape[1] - 1
         if self.X is None or self.X.dtype.kind != "f":
+            return H
+        if isinstance(self.X, RowsOnDemand) and not self.X.has_nan:
             return H
         observed = ~np.isnan(self.X[a:end])
         if observed.all():
@@ -205,8 +212,15 @@ class Contributions:
         return max(0.0, explained(self._power.loss))
 
 
-def stacked(X: Any) -> Floats:
-    """One array, from one or from a list of segments; NaN where a masked array hides an entry."""
+def stacked(X: Any) -> Any:
+    """One array, from one or from a list of segments; NaN where a masked array hides an entry.
+
+    Of a sparse matrix, its rows on demand.
+    """
+    if isinstance(X, RowsOnDemand):
+        return X
+    if is_sparse(X):
+        return RowsOnDemand.of(X)
     if is_list_of_segments(X):
         return np.concatenate([with_nan(part) for part in X])
     return with_nan(X)

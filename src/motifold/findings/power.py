@@ -50,11 +50,12 @@ def explained_power(
     if activations is None:
         activations = model.transform(X, lengths=lengths, segments=segments)
     H = np.asarray(activations)
-    sizes = [len(array) for array in arrays]
+    sizes = [array.shape[0] for array in arrays]
     if H.shape != (sum(sizes), len(motifs)):
         raise ValueError(
             f"activations must have shape (n_samples, n_components) = {(sum(sizes), len(motifs))}, "
             f"not {H.shape}."
         )
-    data = check_recording(X, check_values=False)  # as it was given: only a list has to be stacked
+    # As it was given: only a list has to be stacked.
+    data = check_recording(X, check_values=False, sparse=True)
     return Decomposition.of(model, data if len(data) > 1 else data[0], H, sizes).power.shares

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 from motifold.data.masked import has_masked, with_nan
 from motifold.data.sentinels import advice, is_sentinel
@@ -69,6 +70,12 @@ class Recording:
     missing: Missing = "error"
 
     def __post_init__(self) -> None:
+        if issparse(self.X):
+            raise RecordingError(
+                f"{self.source}: the data is a sparse matrix, and a recording holds arrays. Give "
+                "the matrix itself to CNMF, sweep and the pictures; or make the stretch of time "
+                "that is wanted dense with toarray()."
+            )
         if has_masked(self.X):
             object.__setattr__(self, "X", with_nan(self.X))
             object.__setattr__(self, "missing", "mask")  # which is what the mask says

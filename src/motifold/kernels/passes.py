@@ -157,20 +157,24 @@ def pass_one(
 
 
 @kernel
-def add_row(row, t, own, start, K, flat, halo):
-    """Add a row of products to the L rows of C up to t (changes flat and halo).
+def add_rows(Y, own, start, K, flat, halo):
+    """Add row r of products to the L rows of C up to ``own + r`` (changes flat and halo).
 
-    Rows before the segment's start are left out; those before the block's own go to its halo.
+    Rows from ``own`` on begin at zero. Those before the segment's start are left out, others before
+    ``own`` go to the block's halo.
     """
-    LK = row.size
-    low, high = (t + 1) * K - LK, (t + 1) * K
-    before = min(max(0, own * K - low), LK)
-    there = min(max(0, start * K - low), LK)
-    for j in range(there, before):
-        halo[LK - K - own * K + low + j] += row[j]
-    target, source = flat[low + before : high], row[before:]
-    for j in range(LK - before):
-        target[j] += source[j]
+    LK = Y.shape[1]
+    flat[own * K : (own + Y.shape[0]) * K] = 0
+    for r in range(Y.shape[0]):
+        row = Y[r]
+        low, high = (own + r + 1) * K - LK, (own + r + 1) * K
+        before = min(max(0, own * K - low), LK)
+        there = min(max(0, start * K - low), LK)
+        for j in range(there, before):
+            halo[LK - K - own * K + low + j] += row[j]
+        target, source = flat[low + before : high], row[before:]
+        for j in range(LK - before):
+            target[j] += source[j]
 
 
 @kernel
@@ -185,10 +189,8 @@ def add_shifted(Y, pieces, first, last, halo, C):
     r = 0
     for i in range(first, last):
         rows, own, start = pieces[i, 3], pieces[i, 4], pieces[i, 5]
-        flat[own * K : (own + rows) * K] = 0
-        for t in range(own, own + rows):
-            add_row(Y[r], t, own, start, K, flat, halo)
-            r += 1
+        add_rows(Y[r : r + rows], own, start, K, flat, halo)
+        r += rows
 
 
 @kernel

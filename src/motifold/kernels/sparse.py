@@ -12,8 +12,9 @@ a background b (N,): the gradients of Kullback–Leibler's divergence.
 import numpy as np
 
 from motifold.kernels._jit import kernel
+from motifold.kernels.logarithm import log
 from motifold.kernels.memory import bare, numbers_at
-from motifold.kernels.passes import add_halos, add_row, fill_windows
+from motifold.kernels.passes import add_halos, add_rows, fill_windows
 from motifold.kernels.spin import add, claim, wait_until
 
 
@@ -27,84 +28,100 @@ def _piece(pieces, i, kinds):
 
 
 @kernel
-def _window(flat, t, start, K, LK):
-    """Row t of H̃ without the zeros before its segment's start, and how many these are."""
-    missing = max(0, LK - (t + 1 - start) * K)
-    return flat[(t + 1) * K - LK + missing : (t + 1) * K], missing
+def _fits(flat, K, own, start, starts, columns, W, out):
+    """X̂ at the entries of a piece, four of which share the loads of H (changes out).
+
+    flat : H, of which row ``own`` belongs to the first row of the piece, row ``start`` to that of
+        its segment; windows have zeros before it
+    """
+    LK, zero = W.shape[1], W.dtype.type(0)
+    base = starts[0]
+    for r in range(starts.size - 1):
+        first, last, end = starts[r], starts[r + 1], (own + r + 1) * K
+        missing = max(0, LK - end + start * K)
+        window = flat[end - LK + missing : end]
+        fours = last - (last - first) % 4
+        for i in range(first, fours, 4):
+            w0, w1 = W[columns[i], missing:], W[columns[i + 1], missing:]
+            w2, w3 = W[columns[i + 2], missing:], W[columns[i + 3], missing:]
+            v0, v1, v2, v3 = zero, zero, zero, zero
+            for p in range(window.size):
+                h = window[p]
+                v0 += h * w0[p]
+                v1 += h * w1[p]
+                v2 += h * w2[p]
+                v3 += h * w3[p]
+            j = i - base
+            out[j], out[j + 1], out[j + 2], out[j + 3] = v0, v1, v2, v3
+        for i in range(fours, last):
+            w0, v0 = W[columns[i], missing:], zero
+            for p in range(window.size):
+                v0 += window[p] * w0[p]
+            out[i - base] = v0
 
 
 @kernel
-def _fit(window, missing, W, columns, out):
-    """X̂ of one row at some columns, four of which share the loads of H (changes out)."""
-    zero = W.dtype.type(0)
-    n = columns.size
-    fours = n - n % 4
-    for i in range(0, fours, 4):
-        w0, w1 = W[columns[i], missing:], W[columns[i + 1], missing:]
-        w2, w3 = W[columns[i + 2], missing:], W[columns[i + 3], missing:]
-        v0, v1, v2, v3 = zero, zero, zero, zero
-        for p in range(window.size):
-            h = window[p]
-            v0 += h * w0[p]
-            v1 += h * w1[p]
-            v2 += h * w2[p]
-            v3 += h * w3[p]
-        out[i], out[i + 1], out[i + 2], out[i + 3] = v0, v1, v2, v3
-    for i in range(fours, n):
-        w0, v0 = W[columns[i], missing:], zero
-        for p in range(window.size):
-            v0 += window[p] * w0[p]
-        out[i] = v0
+def _add_windows(flat, K, own, start, starts, columns, weights, P):
+    """P[n] += weight · window over the entries of a piece; two of a row share its loads.
+
+    Changes P; weights are those of the piece, the others as in ``_fits``.
+    """
+    LK = P.shape[1]
+    base = starts[0]
+    for r in range(starts.size - 1):
+        first, last, end = starts[r], starts[r + 1], (own + r + 1) * K
+        missing = max(0, LK - end + start * K)
+        window = flat[end - LK + missing : end]
+        twos = last - (last - first) % 2
+        for i in range(first, twos, 2):
+            p0, p1 = P[columns[i], missing:], P[columns[i + 1], missing:]
+            v0, v1 = weights[i - base], weights[i - base + 1]
+            for p in range(window.size):
+                h = window[p]
+                p0[p] += v0 * h
+                p1[p] += v1 * h
+        for i in range(twos, last):
+            p0, v0 = P[columns[i], missing:], weights[i - base]
+            for p in range(window.size):
+                p0[p] += v0 * window[p]
 
 
 @kernel
-def _ratios(window, missing, W, background, floor, scale, columns, values, out):
-    """scale·x/x̂ of one row, x̂ being at least ``floor`` (changes out); Σ scale·x·log of them."""
-    _fit(window, missing, W, columns, out)
+def _add_motifs(W, starts, columns, weights, Y):
+    """Y[r] = Σ weight · W[n] over the entries of row r of a piece (changes Y)."""
+    LK = W.shape[1]
+    base = starts[0]
+    for r in range(starts.size - 1):
+        first, last, total = starts[r], starts[r + 1], Y[r]
+        for p in range(LK):
+            total[p] = 0
+        fours = last - (last - first) % 4
+        for i in range(first, fours, 4):
+            w0, w1, w2, w3 = W[columns[i]], W[columns[i + 1]], W[columns[i + 2]], W[columns[i + 3]]
+            j = i - base
+            v0, v1, v2, v3 = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
+            for p in range(LK):
+                total[p] += v0 * w0[p] + v1 * w1[p] + v2 * w2[p] + v3 * w3[p]
+        for i in range(fours, last):
+            w0, v0 = W[columns[i]], weights[i - base]
+            for p in range(LK):
+                total[p] += v0 * w0[p]
+
+
+@kernel
+def _ratios(columns, values, background, floor, scale, out):
+    """scale·x/x̂ of entries, ``out`` being x̂ without the background; at least ``floor``."""
+    for i in range(values.size):
+        out[i] = scale * values[i] / max(out[i] + background[columns[i]], floor)
+
+
+@kernel
+def _log_sum(values, ratios, scale):
+    """Σ scale·x·log of the ratios, summed in float64; nothing for an entry that is zero."""
     total = 0.0
-    for i in range(columns.size):
-        x = scale * values[i]
-        fit = max(out[i] + background[columns[i]], floor)
-        out[i] = x / fit
-        if x > 0:
-            # In float64, where no ratio of two numbers of the data's precision vanishes.
-            total += x * np.log(np.float64(x) / np.float64(fit))
+    for i in range(values.size):
+        total += scale * values[i] * log(ratios[i])
     return total
-
-
-@kernel
-def _add_windows(window, missing, columns, weights, P):
-    """P[n] += weight · window for the entries of one row; two of them share its loads."""
-    n = columns.size
-    twos = n - n % 2
-    for i in range(0, twos, 2):
-        p0, p1 = P[columns[i], missing:], P[columns[i + 1], missing:]
-        v0, v1 = weights[i], weights[i + 1]
-        for p in range(window.size):
-            h = window[p]
-            p0[p] += v0 * h
-            p1[p] += v1 * h
-    for i in range(twos, n):
-        p0, v0 = P[columns[i], missing:], weights[i]
-        for p in range(window.size):
-            p0[p] += v0 * window[p]
-
-
-@kernel
-def _add_motifs(W, columns, weights, total):
-    """Σ weight · W[n] over the entries of one row, (L·K,) (changes total)."""
-    n, LK = columns.size, total.size
-    fours = n - n % 4
-    total[:] = 0
-    for i in range(0, fours, 4):
-        w0, w1, w2, w3 = W[columns[i]], W[columns[i + 1]], W[columns[i + 2]], W[columns[i + 3]]
-        v0, v1, v2, v3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        for p in range(LK):
-            total[p] += v0 * w0[p] + v1 * w1[p] + v2 * w2[p] + v3 * w3[p]
-    for i in range(fours, n):
-        w0, v0 = W[columns[i]], weights[i]
-        for p in range(LK):
-            total[p] += v0 * w0[p]
 
 
 @kernel
@@ -125,7 +142,7 @@ def pass_one(H, lists, kinds, model, scale, ratio, sums, totals, logs, P, flags,
     LK = L * K
     flat = H.reshape(H.size)
     m = groups.shape[0] - 1
-    weights, total = np.empty(N, H.dtype), np.empty(LK)
+    total = np.empty(LK)
     begin = add(flags, m + 1, 1) * m // threads
     mine = 0
     for place in range(begin, begin + m):
@@ -139,21 +156,18 @@ def pass_one(H, lists, kinds, model, scale, ratio, sums, totals, logs, P, flags,
         for i in range(blocks[groups[q]], blocks[groups[q + 1]]):
             starts, columns, values = _piece(pieces, i, kinds)
             own, start = pieces[i, 4], pieces[i, 5]
-            for r in range(pieces[i, 3]):
-                first, last = starts[r], starts[r + 1]
-                if first == last:
-                    continue
-                window, missing = _window(flat, own + r, start, K, LK)
-                where, x = columns[first:last], values[first:last]
-                if ratio:
-                    logs[q] += _ratios(
-                        window, missing, W, background, floor, scale, where, x, weights
-                    )
-                    for j in range(where.size):
-                        totals[q, where[j]] += weights[j]
-                    _add_windows(window, missing, where, weights, target)
-                else:
-                    _add_windows(window, missing, where, x, target)
+            first, last = starts[0], starts[starts.size - 1]
+            where, x = columns[first:last], values[first:last]
+            if ratio:
+                weights = np.empty(last - first, H.dtype)
+                _fits(flat, K, own, start, starts, columns, W, weights)
+                _ratios(where, x, background, floor, scale, weights)
+                logs[q] += _log_sum(x, weights, scale)
+                for j in range(where.size):
+                    totals[q, where[j]] += weights[j]
+                _add_windows(flat, K, own, start, starts, columns, weights, target)
+            else:
+                _add_windows(flat, K, own, start, starts, columns, x, target)
     add(flags, m, mine)
     wait_until(flags, m, m)
     # The sums over groups, in their order: features are shared out as groups were.
@@ -176,20 +190,18 @@ def pass_one(H, lists, kinds, model, scale, ratio, sums, totals, logs, P, flags,
 
 
 @kernel
-def pass_two(H, lists, kinds, model, scale, ratio, halos, C, logs, flags, threads):
+def pass_two(H, lists, kinds, model, scale, ratio, Y, halos, C, logs, flags, threads):
     """C = W⋆X (T, K), of scale·X, by sums of motifs and shift-and-add (changes C, halos, flags).
 
-    H is only read with ``ratio``; logs (blocks,) then get Σ X log R; other arguments as in
-    ``pass_one`` and ``passes.pass_two``.
+    H is only read with ``ratio``; logs (blocks,) then get Σ X log R. Y (rows, L·K) is a buffer of
+    the calling thread; other arguments as in ``pass_one`` and ``passes.pass_two``.
     """
     pieces, blocks = bare(lists[0]), lists[1]
     W, background, floor = bare(model[0]), bare(model[1]), model[2]
     H, halos, C = bare(H), bare(halos), bare(C)
-    N, LK = W.shape
     K = C.shape[1]
     m = blocks.shape[0] - 1
     flat, past = C.reshape(C.size), H.reshape(H.size)
-    weights, total = np.empty(N, C.dtype), np.empty(LK, C.dtype)
     begin = add(flags, m + 1, 1) * m // threads
     mine = 0
     for place in range(begin, begin + m):
@@ -202,23 +214,19 @@ def pass_two(H, lists, kinds, model, scale, ratio, halos, C, logs, flags, thread
         logs[b] = 0
         for i in range(blocks[b], blocks[b + 1]):
             starts, columns, values = _piece(pieces, i, kinds)
-            own, start = pieces[i, 4], pieces[i, 5]
-            flat[own * K : (own + pieces[i, 3]) * K] = 0
-            for r in range(pieces[i, 3]):
-                first, last = starts[r], starts[r + 1]
-                if first == last:
-                    continue
-                where, x = columns[first:last], values[first:last]
-                if ratio:
-                    window, missing = _window(past, own + r, start, K, LK)
-                    logs[b] += _ratios(
-                        window, missing, W, background, floor, scale, where, x, weights
-                    )
-                else:
-                    for j in range(where.size):
-                        weights[j] = scale * x[j]
-                _add_motifs(W, where, weights, total)
-                add_row(total, own + r, own, start, K, flat, halo)
+            rows, own, start = pieces[i, 3], pieces[i, 4], pieces[i, 5]
+            first, last = starts[0], starts[rows]
+            where, x = columns[first:last], values[first:last]
+            weights = np.empty(last - first, C.dtype)
+            if ratio:
+                _fits(past, K, own, start, starts, columns, W, weights)
+                _ratios(where, x, background, floor, scale, weights)
+                logs[b] += _log_sum(x, weights, scale)
+            else:
+                for j in range(weights.size):
+                    weights[j] = scale * x[j]
+            _add_motifs(W, starts, columns, weights, Y)
+            add_rows(Y[:rows], own, start, K, flat, halo)
     add(flags, m, mine)
     wait_until(flags, m, m)
     mine = 0
@@ -316,11 +324,9 @@ def pass_unexplained(H, W, lists, kinds, scale, energy, flags, threads):
     """
     pieces, blocks = bare(lists[0]), lists[1]
     H, W, energy = bare(H), bare(W), bare(energy)
-    N, LK = W.shape
     K = H.shape[1]
     flat = H.reshape(H.size)
     m = blocks.shape[0] - 1
-    fit = np.empty(N, H.dtype)
     begin = add(flags, m + 1, 1) * m // threads
     mine = 0
     for place in range(begin, begin + m):
@@ -331,14 +337,13 @@ def pass_unexplained(H, W, lists, kinds, scale, energy, flags, threads):
         for i in range(blocks[b], blocks[b + 1]):
             starts, columns, values = _piece(pieces, i, kinds)
             own, start = pieces[i, 4], pieces[i, 5]
+            base = starts[0]
+            fit = np.empty(starts[starts.size - 1] - base, H.dtype)
+            _fits(flat, K, own, start, starts, columns, W, fit)
             for r in range(pieces[i, 3]):
-                first, last = starts[r], starts[r + 1]
-                window, missing = _window(flat, own + r, start, K, LK)
-                where = columns[first:last]
-                _fit(window, missing, W, where, fit)
                 squares = 0.0
-                for j in range(where.size):
-                    above = max(scale * values[first + j] - fit[j], H.dtype.type(0))
+                for j in range(starts[r], starts[r + 1]):
+                    above = max(scale * values[j] - fit[j - base], H.dtype.type(0))
                     squares += above * above
                 energy[own + r] = squares
     add(flags, m, mine)

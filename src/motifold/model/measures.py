@@ -36,6 +36,13 @@ class Power:
         self._total = 0.0
         self._residual = 0.0
 
+    @classmethod
+    def of(cls, shares: npt.NDArray[Any], residual: float, total: float) -> Power:
+        """From shares, squared residual and squared norm of the whole recording."""
+        found = cls(len(shares))
+        found._explained, found._residual, found._total = shares * total, residual, total
+        return found
+
     def add(self, X: npt.NDArray[Any], parts: Iterable[npt.NDArray[Any]]) -> None:
         """A block (bins, N) of the recording, and the K parts of it."""
         missing = np.isnan(X)

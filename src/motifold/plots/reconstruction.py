@@ -86,7 +86,7 @@ def plot_reconstruction(
 
 
 def draw_reconstruction(
-    data: npt.NDArray[Any],
+    data: Any,
     rows: Rows,
     features: Features,
     view: View,

@@ -118,7 +118,8 @@ def _pass_two(
     data = _lists(work), _kinds(problem), model, _scale(problem), ratio
 
     def correlate(threads: int) -> None:
-        kernels.pass_two(H, *data, halos, C, logs, flags, threads)
+        Y = workers.buffer("windows", (work.rows, L * K), C.dtype)
+        kernels.pass_two(H, *data, Y, halos, C, logs, flags, threads)
 
     workers.together(correlate, (1 + ratio) * SECONDS_OF_MULTIPLICATION * problem.multiplications)
     return C, sum(logs.tolist())
