@@ -67,6 +67,13 @@ def test_a_start_on_a_part_and_a_long_recording(X):
     same_fit(CNMF(K, L, **options).fit(sparse.csr_array(long)), CNMF(K, L, **options).fit(long))
 
 
+def test_long_motifs(X):
+    """For which the passes over an array go by FFT."""
+    options = {"max_iter": 3, "tol": 0, "random_state": 0}
+    dense = CNMF(2, 200, **options).fit(X)
+    same_fit(CNMF(2, 200, **options).fit(sparse.csr_array(X)), dense, rtol=1e-6)
+
+
 @pytest.mark.parametrize("kind", ["few", "many", "nothing hidden", "sparse mask"])
 def test_missing_entries(X, kind):
     observed = np.random.default_rng(0).random(X.shape) >= {"few": 0.05}.get(kind, 0.4)

@@ -23,7 +23,7 @@ def explained_power(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     model : CNMF
         A fitted model.
     activations : array-like of shape (n_samples, n_components) or None

@@ -107,7 +107,7 @@ def significance(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
         Held-out data.
     components : CNMF or array-like of shape (n_components, n_lags, n_features)
         A fitted model, or its motifs.
@@ -295,7 +295,7 @@ def sequenciness(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     model : CNMF
         What to fit: its parameters count, a fit it may have does not.
     n_shuffles : int, default=10

@@ -128,7 +128,7 @@ def sweep(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     n_seeds : int, default=10
         Runs for each point of the grid.
     path : path or None, default=None

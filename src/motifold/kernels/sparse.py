@@ -2,7 +2,7 @@
 
 Work is shared out as in ``passes``, whose blocks and groups these are. In the list of ``pieces``
 the first three of a row are the addresses of where the entries of its first row begin (of int64),
-of the columns of all entries (int32), and of their values. ``kinds`` are arrays of these three
+of the columns of all entries (integers), and of their values. ``kinds`` are arrays of these three
 types. W and P are (N, L·K) with the oldest lag first, as the windows of H are.
 
 With ``ratio`` an entry x does not count as itself but as x/x̂, x̂ being that of the model there, with

@@ -53,7 +53,7 @@ def plot_contributions(
     ----------
     model : CNMF
         A fitted model.
-    X : array-like of shape (n_samples, n_features), list of such arrays, or None
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
         The recording; None puts the reconstruction in its place. NaN, a missing entry, is drawn
         grey and does not count.
     activations, lengths

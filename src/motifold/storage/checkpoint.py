@@ -46,7 +46,7 @@ def fit_with_checkpoint(
     ----------
     model : CNMF
         The model to fit. Its ``random_state`` may be None: the file has the seeds.
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
         As in ``CNMF.fit``.
     path : str or path
         The file. There need not be one.

@@ -24,7 +24,7 @@ class SparseSource:
     """
 
     starts: npt.NDArray[np.int64]
-    columns: npt.NDArray[np.int32]
+    columns: npt.NDArray[np.signedinteger]
     values: Array
     N: int
     chunk: int = 1
@@ -40,7 +40,8 @@ class SparseSource:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
-        starts, columns = X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False)
+        narrow = np.int32 if X.shape[1] <= np.iinfo(np.int32).max else np.int64
+        starts, columns = X.indptr.astype(np.int64), X.indices.astype(narrow, copy=False)
         values = X.data.astype(X.dtype.newbyteorder("="), copy=False)
         return cls(starts, np.ascontiguousarray(columns), np.ascontiguousarray(values), X.shape[1])
 
