@@ -168,7 +168,10 @@ def balanced_start(
     activations, which leaves X̂ as it is; where only one factor is given the other will follow.
     What is then far from the size of the data, or a fixed motif that is extreme, is an error.
     """
-    K = (W if W is not None else H).shape[-1] if W is not None or H is not None else 0
+    given = H if W is None else W
+    if given is None:
+        return None, None
+    K = given.shape[-1]
     of_W, of_H = (_exponents(F, K) for F in (W, H))
     of_H = of_H + int(np.log2(scale)) * (of_H != _NOTHING)
     ordinary = ordinary_exponent(dtype)
@@ -181,7 +184,8 @@ def balanced_start(
         k = int(np.flatnonzero(fixed & (move != 0))[0])
         raise ValueError(
             f"components_init: motif {k}, which is to be held fixed, has entries of about "
-            f"{_power_of_two(of_W[k])}, too extreme to compute with in {dtype}. Scale it to about 1."
+            f"{_power_of_two(of_W[k])}, too extreme to compute with in {dtype}: scale it to about "
+            "1, and X with it."
         )
     if W is not None and H is not None:
         _check_product(of_W, of_H, scale, dtype)
@@ -214,8 +218,8 @@ def _check_product(of_W: np.ndarray, of_H: np.ndarray, scale: float, dtype: np.d
         raise ValueError(
             f"components_init and activations_init: those of motif {k} are about "
             f"{_power_of_two(of_W[k])} and {_power_of_two(there)}. Their product is too far from "
-            f"the size of X, about {_power_of_two(-np.log2(scale))}, to start from in {dtype}: give "
-            "them in its units, or one of the two alone."
+            f"the size of X, about {_power_of_two(-np.log2(scale))}, to start from in {dtype}: "
+            "give them in its units, or one of the two alone."
         )
 
 

@@ -16,8 +16,8 @@ from motifold.model import Array, Penalties
 from motifold.solvers.base import HStatistics, Inner, SolverOptions, Workers, WStatistics
 from motifold.solvers.hals import HALS
 
-# Ridge on a Gram of unit diagonal that may be singular; pivots of its Cholesky factor below the next
-# are zero, and slopes off its range by less than the last, relatively, are on it.
+# Ridge on a Gram of unit diagonal that may be singular; pivots of its Cholesky factor below the
+# next are zero, and slopes off its range by less than the last, relatively, are on it.
 _RIDGE, _ZERO_PIVOT, _UNSEEN = 1e-10, 1e-13, 1e-9
 # Rows of W that one thread solves at a time.
 _ROWS = 16

@@ -20,8 +20,8 @@ from motifold.model.motifs import oldest_first
 
 # Blocks: so many, where they are not too short for the matrix products.
 _BLOCKS, _SHORT = 64, 512
-# Sums of the data itself would overflow where it is nearer to the largest number than so many powers
-# of two: it is then scaled block by block before anything is summed.
+# Sums of the data itself would overflow where it is nearer to the largest number than so many
+# powers of two: it is then scaled block by block before anything is summed.
 _HEADROOM = 40
 # Groups of blocks whose sums are taken in the data's precision: at most so many, for the threads'
 # sake, and bytes that their sums may take.
@@ -82,9 +82,7 @@ def lag_products(
     return whole.scale * P, base
 
 
-def _products_of_part(
-    part: WorkList, H: Array, N: int, base: Array, workers: Workers
-) -> Array:
+def _products_of_part(part: WorkList, H: Array, N: int, base: Array, workers: Workers) -> Array:
     """What a part of the data adds to P (N, L, K), and to ``base`` (changes it)."""
     K, LK = base.shape
     m, scale = len(part.groups) - 1, part.scale
