@@ -305,9 +305,11 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             may hold anything, NaN too, and count nowhere. (X is copied once, unless it is zero
             there.) Features and stretches of time of which nothing is observed get zeros.
         components_init : array-like of shape (n_components, n_lags, n_features) or None
-            Motifs to start from.
+            Motifs to start from. Where their numbers are extreme, a power of two moves from them
+            to their activations.
         activations_init : array-like of shape (n_samples, n_components) or None
-            Activations to start from.
+            Activations to start from. With ``components_init`` they are to be about in the units
+            of X: what is further off than 1e60 (1e15 in single precision) is refused.
 
         Returns
         -------

@@ -223,7 +223,7 @@ def balanced_start(
     activations, which leaves X̂ as it is; where only one factor is given the other will follow.
     What is then far from the size of the data, or a fixed motif that is extreme, is an error.
     """
-    given = W if W is not None else H
+    given = H if W is None else W
     if given is None:
         return None, None
     K = given.shape[-1]
@@ -239,8 +239,8 @@ def balanced_start(
         k = int(np.flatnonzero(fixed & (move != 0))[0])
         raise ValueError(
             f"components_init: motif {k}, which is to be held fixed, has entries of about "
-            f"{_power_of_two(of_W[k])}, too extreme to compute with in {dtype}. Scale it to "
-            "about 1."
+            f"{_power_of_two(of_W[k])}, too extreme to compute with in {dtype}: scale it to about "
+            "1, and X with it."
         )
     if W is not None and H is not None:
         _check_product(of_W, of_H, scale, dtype)

@@ -63,9 +63,9 @@ def drop_rounding(W: Array, power: Array) -> None:
     activation that makes up for it. Where there is such an activation already it stays: ``power``
     (L, K) is ΣH² of every lag, and what an entry adds to X̂ has to be rounding as well.
     """
-    eps = np.finfo(W.dtype).eps
-    added = W * np.sqrt(power)
-    W[(eps * W.max(axis=(0, 1)) >= W) & (added <= eps * added.max(axis=(0, 1)))] = 0
+    eps, added = np.finfo(W.dtype).eps, W * np.sqrt(power)
+    least, least_added = (eps * part.max(axis=(0, 1)) for part in (W, added))
+    W[(least >= W) & (least_added >= added)] = 0
 
 
 def to_the_middle(W: Array) -> np.ndarray:
