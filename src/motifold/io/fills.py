@@ -16,12 +16,12 @@ _NAMES = ("_FillValue", "missing_value")  # of netCDF, and of what follows its c
 
 def declared_fills(attributes: Mapping[str, Any]) -> tuple[float, ...]:
     """The values that the attributes of an array declare to be missing; NaN needs no word."""
-    found: list[float] = []
+    found: list[Any] = []
     for name in _NAMES:
         for value in np.ravel(_decoded(attributes.get(name))):
             with contextlib.suppress(TypeError, ValueError):
                 if not np.isnan(value) and value not in found:
-                    found.append(value if isinstance(value, np.generic) else float(value))
+                    found.append(value)
     return tuple(found)
 
 
