@@ -157,6 +157,13 @@ def test_whatever_a_child_does_is_an_error(tmp_path, monkeypatch, child_of, code
     assert child_of[0].poll() is not None
 
 
+def test_a_library_that_the_child_lacks(tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", X)
+    as_child(monkeypatch, READY + """say('{"error": ["ModuleNotFoundError", "needs h5py"]}')""")
+    with pytest.raises(ImportError, match="needs h5py"):
+        read(tmp_path / "a.npy", isolate=True)
+
+
 @pytest.mark.parametrize(
     "lie",
     [
@@ -171,6 +178,8 @@ def test_whatever_a_child_does_is_an_error(tmp_path, monkeypatch, child_of, code
         {"feature_names": ["a"]},
         {"missing": "rm -r"},
         {"timestamps": True},
+        {"nbytes": 2**50},
+        {"nbytes": -1},
         {"mapped": {"offset": -1, "order": "C"}},
         {"mapped": {"offset": 10**9, "order": "C"}},
         {"mapped": {"offset": 0, "order": "A"}},

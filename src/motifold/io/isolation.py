@@ -51,10 +51,10 @@ _ERRORS: dict[str, type[Exception]] = {
 
 def read_isolated(path: Path, options: dict[str, Any]) -> Recording:
     """The recording, read by a child; where it is read lazily the child lives as long as it."""
-    child = _Child(path)
+    child = _Child(path, options.get("max_bytes"))
     try:
         told, stamps = child.ask({"path": str(path), "options": options})
-        recording = _believed(path, told, stamps, child, options.get("max_bytes"))
+        recording = _believed(path, told, stamps, child)
     except BaseException:
         child.end()
         raise
@@ -63,9 +63,7 @@ def read_isolated(path: Path, options: dict[str, Any]) -> Recording:
     return recording
 
 
-def _believed(
-    path: Path, told: dict[str, Any], stamps: bytes, child: _Child, max_bytes: int | None
-) -> Recording:
+def _believed(path: Path, told: dict[str, Any], stamps: bytearray, child: _Child) -> Recording:
     """What the child tells, if it is of the kinds that it should be."""
     try:
         T, N = (int(size) for size in told["shape"])
@@ -83,16 +81,15 @@ def _believed(
             raise ValueError(f"shape {(T, N)}")
     except (KeyError, TypeError, ValueError) as error:
         raise child.damaged(f"what it told makes no sense: {error}") from error
-    nbytes, stored = T * N * dtype.itemsize, size_of(path)
+    nbytes = T * N * dtype.itemsize
     X: Any
     if mapped is not None:
-        if offset < 0 or offset + nbytes > stored:
+        if offset < 0 or offset + nbytes > path.stat().st_size:
             raise child.damaged("its data lies beyond its end")
         X = np.memmap(path, dtype, "r", offset, (T, N), order)
         child.end()
     else:
-        # The child has looked at this, more strictly; but it may have lost its senses.
-        if nbytes > _TRUSTED * allowed_bytes(stored, max_bytes):
+        if nbytes > child.most:
             raise child.damaged(f"it claims {nbytes} bytes of data")
         X = LazyMatrix(_Values(child, (T, N), dtype, chunks), path, transposed=False, fills=fills)
         if not told["lazy"]:
@@ -134,8 +131,10 @@ class _Values:
 class _Child:
     """A process that reads a file and answers questions about it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, max_bytes: int | None) -> None:
         self._path = path
+        # It looks at what the file unpacks to itself, more strictly; but it may lose its senses.
+        self.most = _TRUSTED * allowed_bytes(size_of(path), max_bytes)
         self._seconds = _PATIENCE + size_of(path) / _BYTES_PER_SECOND
         self._process = subprocess.Popen(
             [sys.executable, "-c", _CODE, *sys.path],
@@ -148,7 +147,7 @@ class _Child:
         self._ready = False
         self.end = weakref.finalize(self, _end, self._process)
 
-    def ask(self, request: Any, expected: int | None = None) -> tuple[dict[str, Any], bytes]:
+    def ask(self, request: Any, expected: int | None = None) -> tuple[dict[str, Any], bytearray]:
         """The answer, and the bytes after it; ``expected``: how many there must be."""
         with self._lock:
             if not self.end.alive:
@@ -163,8 +162,9 @@ class _Child:
             if "error" in told:
                 raise self._error(*map(str, told["error"]))
             nbytes = told.get("nbytes")
-            if not isinstance(nbytes, int) or nbytes < 0 or expected not in (None, nbytes):
-                raise self.damaged(f"it gave {nbytes} bytes of {expected}")
+            limits = (0, self.most) if expected is None else (expected, expected)
+            if not isinstance(nbytes, int) or not limits[0] <= nbytes <= limits[1]:
+                raise self.damaged(f"it gave {nbytes} bytes of {limits[1]}")
             return told, self._take(nbytes)
 
     def _send(self, request: Any) -> None:
@@ -188,11 +188,18 @@ class _Child:
             raise self.damaged("it did not say what it is")
         return told
 
-    def _take(self, nbytes: int) -> bytes:
-        while len(self._held) < nbytes:
-            self._held += self._next(self._seconds)
-        taken = bytes(self._held[:nbytes])
-        del self._held[:nbytes]
+    def _take(self, nbytes: int) -> bytearray:
+        """So many bytes; they are held once, however many."""
+        taken = bytearray(nbytes)
+        n = min(nbytes, len(self._held))
+        taken[:n] = self._held[:n]
+        del self._held[:n]
+        while n < nbytes:
+            piece = self._next(self._seconds)
+            fitting = piece[: nbytes - n]
+            taken[n : n + len(fitting)] = fitting
+            self._held += piece[len(fitting) :]
+            n += len(fitting)
         return taken
 
     def _next(self, seconds: float) -> bytes:
