@@ -303,7 +303,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask : array-like of bool, of the shape of X, or None
             True where X is observed; a list of arrays if X is one. Entries that are not observed
             may hold anything, NaN too, and count nowhere. (X is copied once, unless it is zero
-            there.) Features and stretches of time of which nothing is observed get zeros.
+            there.) Features and stretches of time of which nothing is observed get zeros. What a
+            masked array X hides is not observed either.
         components_init : array-like of shape (n_components, n_lags, n_features) or None
             Motifs to start from. Where their numbers are extreme, a power of two moves from them
             to their activations.

@@ -65,6 +65,11 @@ _READING = (
     ),
     click.option("--channel", type=int, metavar="N", help="Of a sound, from 0; else their mean."),
     click.option("--max-bytes", type=int, metavar="N", help="What compressed data may unpack to."),
+    click.option(
+        "--isolate/--no-isolate",
+        default=None,
+        help="Read the file in a process of its own, which may crash.  [default: for info]",
+    ),
 )
 _NAMES = (
     "kind", "key", "orientation", "rate", "negatives", "missing", "time", "bin_size", "epochs",
@@ -84,7 +89,9 @@ class FileCommand(click.Command):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
-                title = "How the file is read" if parameter.name in _NAMES else "Options"
+                title = "Options"
+                if parameter.name in (*_NAMES, "isolate"):
+                    title = "How the file is read"
                 title = getattr(parameter, "section", title)
                 sections.setdefault(title, []).append(record)
         for title, records in sections.items():
@@ -130,10 +137,17 @@ def output_option(default: str | None, **more: Any) -> Callable[..., Any]:
     )
 
 
-def recording_of(path: Path, options: dict[str, Any], model: CNMF | None = None) -> Recording:
-    """Read the file; what is not said is taken from how the model's own data was read."""
+def recording_of(
+    path: Path, options: dict[str, Any], model: CNMF | None = None, *, isolate: bool = False
+) -> Recording:
+    """Read the file; what is not said is taken from how the model's own data was read.
+
+    ``isolate``: whether in a process of its own, unless the options say.
+    """
     from motifold.io import RecordingError, read
 
+    said = options.pop("isolate", None)
+    isolate = isolate if said is None else said
     given = {name: options.pop(name) for name in _NAMES if name in options}
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(given.get("rate"), str):
@@ -144,7 +158,7 @@ def recording_of(path: Path, options: dict[str, Any], model: CNMF | None = None)
         given.get("kind", path.suffix)
     ):
         given = {**origin["options"], **given}
-    recording = read(path, **given)
+    recording = read(path, isolate=isolate, **given)
     if model is not None:
         N, (T, found) = model.n_features_in_, recording.shape
         if found != N:

@@ -32,6 +32,7 @@ def command(file: Path, as_json: bool, **options: Any) -> None:
 
     Large data is looked at a block at a time, and never loaded whole, where the file allows it:
     npy, npz that is not compressed, HDF5, mat v7.3, zarr. Other files are loaded, as a fit does.
+    The file is read in a process of its own: if it is damaged, nothing but that one can crash.
 
     \b
     Examples:
@@ -63,8 +64,11 @@ def _is_model(file: Path) -> bool:
 
     if file.suffix != ".npz" or not zipfile.is_zipfile(file):
         return False
-    with zipfile.ZipFile(file) as archive:
-        return "motifold.json" in archive.namelist()
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return "motifold.json" in archive.namelist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):  # whoever reads it will tell
+        return False
 
 
 def _of_a_model(file: Path) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def _of_a_model(file: Path) -> dict[str, Any]:
 
 
 def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:
-    recording = recording_of(file, options)
+    recording = recording_of(file, options, isolate=True)
     T, N = recording.shape
     values = _examined(recording)
     hints = [*map(in_words_of_options, recording.hints), *values.pop("hints")]

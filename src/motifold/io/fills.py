@@ -21,7 +21,7 @@ def declared_fills(attributes: Mapping[str, Any]) -> tuple[float, ...]:
         for value in np.ravel(_decoded(attributes.get(name))):
             with contextlib.suppress(TypeError, ValueError):
                 if not np.isnan(value) and value not in found:
-                    found.append(value if isinstance(value, np.generic) else float(value))
+                    found.append(value)
     return tuple(found)
 
 

@@ -40,6 +40,12 @@ def check_numbers(dtype: Any, path: Path) -> None:
         )
 
 
+def size_of(path: Path) -> int:
+    """Bytes on disk, of a folder those of all that is in it."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)
+
+
 def allowed_bytes(stored: int, max_bytes: int | None = None) -> int:
     """What a file of that size may unpack to."""
     return max(_ALWAYS_FINE, _EXPANSION * stored) if max_bytes is None else max_bytes

@@ -35,6 +35,8 @@ class LazyMatrix:
         self._path = path
         self._transposed = transposed
         self.shape: tuple[int, ...] = tuple(source.shape)[:: -1 if transposed else 1]
+        chunks = getattr(source, "chunks", None)
+        self.chunks = None if chunks is None else tuple(chunks)[:: -1 if transposed else 1]
         self.dtype = float_type(source.dtype) if fills else np.dtype(source.dtype)
 
     def __len__(self) -> int:
@@ -42,10 +44,7 @@ class LazyMatrix:
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         """The rows of a slice."""
-        with guard(self._path, "the data"):
-            if self._transposed:
-                return self._read((slice(None), rows)).T
-            return self._read((rows, slice(None)))
+        return self.tile(rows, slice(None))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.asarray(self.load(dtype or self.dtype))
@@ -70,6 +69,13 @@ class LazyMatrix:
             with guard(self._path, "the data"):
                 block = self._read(tile)
             yield block.T if self._transposed else block
+
+    def tile(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        """The values of some rows and columns."""
+        with guard(self._path, "the data"):
+            return (
+                self._read((columns, rows)).T if self._transposed else self._read((rows, columns))
+            )
 
     def _read(self, tile: tuple[slice, ...]) -> npt.NDArray[Any]:
         values = np.asarray(self._source[tile])
