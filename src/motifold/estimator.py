@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
@@ -685,9 +686,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return int(self.components_.shape[0])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickle; in those of 0.1 some attributes had private names."""
+        """Restore a pickle; in those of 0.1 some attributes had private names.
+
+        Parameters that there were not yet have their defaults.
+        """
         names = {"_lengths": "lengths_", "_recording": "origin_"}
         names |= {"_transform_tol": "transform_tol_", "_solved": "solved_"}
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            if parameter.default is not parameter.empty and name not in state:
+                state = {**state, name: parameter.default}
         super().__setstate__({names.get(name, name): value for name, value in state.items()})
 
     def __sklearn_tags__(self) -> Any:

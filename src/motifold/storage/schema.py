@@ -18,6 +18,7 @@ from motifold.estimator import CNMF
 from motifold.files import plain_scalar
 from motifold.fit.state import History
 from motifold.fit.stop import StopReason
+from motifold.model.losses import loss_of
 from motifold.solvers import SOLVERS
 
 JSON_MEMBER = "motifold.json"
@@ -117,6 +118,7 @@ def without_arrays(header: Mapping[str, Any]) -> CNMF:
     check_keys("fitted", fitted, {*names, "_lengths", "feature_names_in_"})
     model = CNMF(**{name: _decode(value) for name, value in params.items()})
     model._validate_params()
+    loss_of(model.beta_loss)  # NaN is a number, but no loss
     for name, kind in _SCALARS.items():
         value = _decode(fitted[_IN_FILES.get(name, name)])
         if type(value) is not kind:
