@@ -13,17 +13,20 @@ from sklearn.exceptions import ConvergenceWarning
 from motifold.data import Segments
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
-from motifold.findings.overlap import activations_of, x_ortho_cost
+from motifold.findings.overlap import Floats, activations_of, x_ortho_cost
 from motifold.findings.profiles import motif_extent
 from motifold.findings.shuffles import is_testable, significance
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, observed_entries
 from motifold.model import Array, Mask
-from motifold.model.measures import relative_loss
+from motifold.model.losses import Loss, loss_of
 
 Test = Literal["entries", "blocks"]
 
 _NOTHING = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
 _HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held out
+# With a loss by ratios no held-out entry is predicted below this share of its feature's mean: one
+# spike where a model says "never" would outweigh all else.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -121,14 +124,16 @@ def _validate(
         shown = observed & observed_entries(observed.shape, _HIDDEN_ENTRIES, rng)
     segments = mark_junctions(train, data.ids)
     copy.fit(X[train], segments=segments, mask=shown)
+    means = _means(X[train], shown)
     if not np.isfinite(copy.activations_).all():  # one fit that failed is no reason to lose all
         return {"block": fold, **_NOTHING}
     error = np.nan
     if settings.test == "entries":
         X_hat = copy.inverse_transform(copy.activations_, segments=segments)
-        error = _relative_error(X[train], X_hat, observed & ~shown)
+        loss = loss_of(copy.beta_loss)
+        error = _relative_error(loss, X[train], X_hat, observed & ~shown, means)
     elif settings.test == "blocks":
-        error = fold_error(copy, data, test, rng)
+        error = fold_error(copy, data, test, rng, means)
     return {
         "block": fold,
         "train_loss": float(copy.loss_),
@@ -138,13 +143,18 @@ def _validate(
 
 
 def fold_error(
-    model: CNMF, data: SweepData, test: npt.NDArray[np.intp], rng: np.random.Generator
+    model: CNMF,
+    data: SweepData,
+    test: npt.NDArray[np.intp],
+    rng: np.random.Generator,
+    means: Floats | None = None,
 ) -> float:
     """Relative error of each half of the features, with activations found from the other half.
 
     The gaps around the fold, which the fit has not seen either, lend the motifs that reach into
     it. Bins less than ``n_lags`` from where the data ends do not count: a motif that is cut off
-    there rests on a few lags, and what it makes of the other half may be anything.
+    there rests on a few lags, and what it makes of the other half may be anything. ``means`` are
+    those of the features in the training data, which a loss by ratios is relative to.
     """
     L, T = model.n_lags, len(data.X)
     a, b = max(0, test[0] - L), min(T, test[-1] + 1 + L)
@@ -167,7 +177,7 @@ def fold_error(
         )
         X_hat[:, hidden] = model.inverse_transform(H, lengths=segments.lengths)[:, hidden]
     counted = segments.inner(L) & np.isin(np.arange(a, b), test)
-    return _relative_error(X, X_hat, counted[:, None] & observed)
+    return _relative_error(loss_of(model.beta_loss), X, X_hat, counted[:, None] & observed, means)
 
 
 def _significant(
@@ -185,10 +195,10 @@ def _significant(
 
 
 def _motif_records(model: CNMF, data: SweepData) -> list[dict[str, Any]]:
-    """Onset, effective length and share of the power of each motif."""
+    """Onset, effective length and share of each motif (``Decomposition.measured``)."""
     extent = motif_extent(model)
     X = data.X if data.mask is None else np.where(data.mask, data.X, np.nan)
-    shares = Decomposition.of(model, X).power.shares
+    shares = Decomposition.of(model, X).measured.shares
     return [
         {"motif": k, "onset": int(onset), "length": int(length), "share": float(share)}
         for k, (onset, length, share) in enumerate(
@@ -197,9 +207,29 @@ def _motif_records(model: CNMF, data: SweepData) -> list[dict[str, Any]]:
     ]
 
 
-def _relative_error(X: Array, X_hat: Array, where: npt.NDArray[np.bool_]) -> float:
-    """The relative loss over some held-out entries; NaN where they are silent, or none."""
-    there = X[where].astype(np.float64)
-    residual = there - X_hat[where]
-    norm = float(there @ there)
-    return relative_loss(float(residual @ residual), norm) if norm > 0 else np.nan
+def _means(X: Array, shown: Mask) -> Floats:
+    """Mean of what is shown of every feature, (N,); of one that is silent a little."""
+    total = np.where(shown, X, 0).sum(axis=0, dtype=np.float64)
+    means: Floats = total / np.maximum(np.count_nonzero(shown, axis=0), 1)
+    return np.maximum(means, 1e-3 * means.mean())
+
+
+def _relative_error(
+    loss: Loss, X: Array, X_hat: Array, where: Mask, means: Floats | None = None
+) -> float:
+    """The relative loss over some held-out entries; NaN where they are silent, or none.
+
+    ‖X − X̂‖/‖X‖, or the deviance as a share of that of the training data's means.
+    """
+    there, predicted = X[where].astype(np.float64), X_hat[where]
+    if not there.any():
+        return np.nan
+    constants = np.zeros_like(there)
+    if loss.by_ratios:
+        assert means is not None
+        constants = np.broadcast_to(means, X.shape)[where]
+        if not constants.any():
+            return np.nan
+        predicted = np.maximum(predicted, _LEAST * constants)
+    deviances = (2 * loss.divergence(there, other) for other in (predicted, constants))
+    return loss.relative(*deviances)
