@@ -41,6 +41,7 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
     import numpy as np
 
     from motifold.files import written_whole
+    from motifold.findings.decomposition import Decomposition
 
     if output.suffix not in (".npy", ".csv"):
         raise click.UsageError(f"--output: {output} must end in .npy or .csv.")
@@ -56,10 +57,17 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
             names = [f"motif_{k}" for k in range(activations.shape[1])]
             table = np.column_stack([recording.times, activations])
             write_text(output, csv_text(["time", *names], table.tolist()))
-        X_hat = fitted.inverse_transform(activations, lengths=recording.lengths)
-        loss = recording.relative_loss(X_hat)
-    told = {"output": output, "time_bins": len(activations), "loss": loss}
+        # As it was read: the mask is in X, as NaN.
+        found = Decomposition.of(fitted, recording.X, activations, recording.lengths)
+        loss = found.measured.loss
+    told = {
+        "output": output,
+        "time_bins": len(activations),
+        "beta_loss": fitted.beta_loss,
+        "loss": loss,
+    }
     if as_json:
         print_json(told)
     else:
-        click.echo(f"{len(activations)} time bins, relative loss {loss:.4f}: {output}")
+        by = f" ({found.loss.title})" if found.loss.by_ratios else ""
+        click.echo(f"{len(activations)} time bins, relative loss {loss:.4f}{by}: {output}")
