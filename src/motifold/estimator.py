@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
@@ -119,10 +120,12 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "auto": a start on a part of a long recording and without the penalties that couple
         motifs, several sweeps per pass over the data (of HALS by tiles, ``HALS(order="tiles")``),
         extrapolation between iterations, empty motifs put where the data is explained worst, and a
-        final exact solve for the activations.
+        final exact solve for the activations. With another loss than squared error: a start on
+        weighed squared error, and extrapolation that is taken back if the objective rises.
         None: the algorithm exactly as published.
     normalize : bool, default=True
-        Give every motif unit Frobenius norm and sort components by the power they explain.
+        Give every motif unit Frobenius norm and sort components by the power they explain (with
+        another loss than squared error: by what they make of X̂).
     n_init : int, default=1
         Number of random starts; the one with the lowest objective is kept. With acceleration,
         one that will hardly reach the best so far is given up early.
@@ -156,13 +159,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     stop_reason_ : str
         "converged", "stalled", "max_iter", "max_time", "callback" or "interrupted".
     loss_ : float
-        Relative loss ‖X − X̂‖ / ‖X‖ (here and below over observed entries).
+        Relative loss ‖X − X̂‖ / ‖X‖ (here and below over observed entries). Of another
+        ``beta_loss`` than squared error: the divergence of X from X̂ over that from the mean of
+        every feature, the best constant model.
     kkt_residual_ : float
         How far the factors are from a stationary point, free of their scale; 0 is optimal.
     history_ : History
         ``.iteration``, ``.seconds``, ``.loss``, ``.objective``: arrays, entry 0 is the start.
     reconstruction_err_ : float
-        ‖X − X̂‖, the Frobenius norm.
+        ‖X − X̂‖, the Frobenius norm; of another loss √(2·divergence), as in scikit-learn.
     scales_ : ndarray of shape (n_components,)
         Norms of the motifs before normalisation: penalties are weighed in that scale.
     lengths_ : list of int
@@ -420,6 +425,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> Array:
         """Find the activations of X with the motifs held fixed: a convex problem.
 
+        (With β < 1 or β > 2 it is not convex, and they are those of a stationary point.)
+
         With a mask they are found from the observed entries, and ``inverse_transform`` of them
         predicts the others.
 
@@ -508,7 +515,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Returns
         -------
         float
-            −‖X − X̂‖/‖X‖, over observed entries: 0 is perfect, greater is better.
+            −‖X − X̂‖/‖X‖, over observed entries, or minus what ``loss_`` is with another
+            ``beta_loss`` (relative to the means of this X): 0 is perfect, greater is better.
         """
         problem = self._checked_new_data(X, lengths, segments, mask)
         with self._workers(problem) as workers:
@@ -713,9 +721,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return int(self.components_.shape[0])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickle; in those of 0.1 some attributes had private names."""
+        """Restore a pickle; in those of 0.1 some attributes had private names.
+
+        Parameters that there were not yet have their defaults.
+        """
         names = {"_lengths": "lengths_", "_recording": "origin_"}
         names |= {"_transform_tol": "transform_tol_", "_solved": "solved_"}
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            if parameter.default is not parameter.empty and name not in state:
+                state = {**state, name: parameter.default}
         super().__setstate__({names.get(name, name): value for name, value in state.items()})
 
     def __sklearn_tags__(self) -> Any:

@@ -48,10 +48,13 @@ def assert_same(found: CNMF, expected: CNMF):
     assert (found.n_iter_, found.stop_reason_) == (expected.n_iter_, expected.stop_reason_)
 
 
-@pytest.mark.parametrize("solver", ["hals", "anls", "mu"])
+@pytest.mark.parametrize(
+    ("solver", "beta_loss"),
+    [("hals", 2), ("anls", 2), ("mu", 2), ("auto", "kullback-leibler"), ("mu", 0.5)],
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_stopped_after_any_iteration(tmp_path, solver):
-    settings = {**SETTINGS, "solver": solver, "max_iter": 12}
+def test_stopped_after_any_iteration(tmp_path, solver, beta_loss):
+    settings = {**SETTINGS, "solver": solver, "beta_loss": beta_loss, "max_iter": 12}
     whole = CNMF(**settings).fit(X)
     path = tmp_path / "a.checkpoint"
     after, finished = 0, False
@@ -100,6 +103,19 @@ def test_sparse_data_is_known_by_its_entries(tmp_path):
         Checkpoint(path, identity_of(model, other)).restore()
     checkpoint = Checkpoint(path, identity_of(model, entries.tocsc()))
     assert checkpoint.restore() == 4
+
+
+def test_another_loss_is_refused(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    model = CNMF(**SETTINGS, beta_loss="kullback-leibler")
+    with pytest.raises(Stop):
+        CountedCheckpoint(path, identity_of(model, X), after=5).fit(model, X)
+    for other in ("itakura-saito", "frobenius", 1.5):
+        with pytest.raises(ValueError, match="another fit: beta_loss"):
+            Checkpoint(path, identity_of(CNMF(**SETTINGS, beta_loss=other), X)).restore()
+    # The same loss and solver by other names.
+    same = CNMF(**SETTINGS, beta_loss=np.float64(1), solver="mu")
+    assert Checkpoint(path, identity_of(same, X)).restore() == 4
 
 
 # --- the command, stopped by signals ----------------------------------------------------------

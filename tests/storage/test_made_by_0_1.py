@@ -34,6 +34,7 @@ def unpickled() -> CNMF:
 def test_a_model_of_0_1(read, tmp_path):
     model = read()
     assert model.stop_reason_ == "converged"
+    assert (model.beta_loss, model.solver) == ("frobenius", "hals")
     assert model.loss_ == pytest.approx(0.0581436612750786)
     assert len(model.history_.loss) == model.n_iter_ + 1
     found = model.transform(X, lengths=LENGTHS)
@@ -54,7 +55,7 @@ def test_a_checkpoint_of_0_1_goes_on(tmp_path):
     model = CNMF(2, 4, random_state=0, callback=lambda state: seen.append(state.iteration))
     motifold.fit_with_checkpoint(model, X, path)
     assert model.converged_
-    assert seen[0] > 1, "it did not begin anew"
+    assert seen[0] > 1, "it has begun anew"
     assert model.loss_ == pytest.approx(0.1566114543418408, rel=0.02)
 
 
@@ -73,3 +74,11 @@ def test_a_store_of_0_1_goes_on(tmp_path, monkeypatch):
         assert found.table["dissx"][2] == pytest.approx(0.02577, rel=1e-3)
     motifold.sweep(X, n_components=[1, 2, 3], path=tmp_path / "sweep.runs", **grid)
     assert [(point["n_components"], seed) for point, seed in done] == [(3, 0), (3, 1)]
+
+
+def test_a_checkpoint_of_0_1_is_no_fit_of_another_loss(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    shutil.copy(HERE / "fit.checkpoint", path)
+    model = CNMF(2, 4, random_state=0, beta_loss="kullback-leibler")
+    with pytest.raises(ValueError, match="another fit: beta_loss, solver differs"):
+        motifold.fit_with_checkpoint(model, X, path)

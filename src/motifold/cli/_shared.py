@@ -205,8 +205,11 @@ class Failure(click.ClickException):
 def in_words_of_options(message: str) -> str:
     """``orientation="time_first"`` becomes ``--orientation time_first``, and so on."""
     names = "|".join(_NAMES)
+    message = re.sub(r"""\bbeta_loss=["']?([\w.-]*\w)["']?""", r"--loss \1", message)
     message = re.sub(
-        rf'\b({names})="(\w+)"', lambda m: f"--{m[1].replace('_', '-')} {m[2]}", message
+        rf"""\b(solver|{names})=["'](\w+)["']""",
+        lambda m: f"--{m[1].replace('_', '-')} {m[2]}",
+        message,
     )
     return re.sub(
         rf"\b(with|set|leave|give) ({names})\b",

@@ -107,6 +107,7 @@ def command(
       motifold fit song.mat --key SONG --orientation features_first --rate SONGfs -k 3 -l 0.25s
       motifold fit session.nwb --bin-size 0.02 -k 4 -l 1s --resume
       motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
+      motifold fit counts.npy -k 5 -l 20 --loss kl
     """
     with friendly():
         saved = beside(output, ".checkpoint")
@@ -225,7 +226,7 @@ def _tell(
     model: CNMF, recording: Recording, output: Path, report: Path | None, as_json: bool
 ) -> None:
     if as_json:
-        names = ("loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
+        names = ("beta_loss", "loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
         told = {name.rstrip("_"): getattr(model, name) for name in names}
         shape = {"time_bins": recording.shape[0], "features": recording.shape[1]}
         shape["missing"] = 0 if recording.mask is None else int((~recording.mask).sum())
@@ -240,14 +241,17 @@ def _tell(
             }
         )
         return
-    from motifold.model.measures import explained
+    from motifold.model.losses import loss_of
 
+    loss = loss_of(model.beta_loss)
+    by = f"{loss.title}, " if loss.by_ratios else ""
     for hint in recording.hints:
         say(f"Hint: {in_words_of_options(hint)}", err=True)
     seconds = f" ({model.n_lags / recording.rate:.3g} s)" if recording.rate else ""
     say(
         f"{model.n_components} motifs of {model.n_lags} lags{seconds} explain "
-        f"{100 * explained(model.loss_):.1f}% of the power (relative loss {model.loss_:.4f}); "
+        f"{100 * loss.explained(model.loss_):.1f}% of the {loss.explains} "
+        f"({by}relative loss {model.loss_:.4f}); "
         f"{model.stop_reason_} after {model.n_iter_} iterations."
     )
     say(f"Model: {output}" + (f"\nReport: {report}" if report else ""))

@@ -86,6 +86,7 @@ def _of_a_model(file: Path) -> dict[str, Any]:
         "time_bins": sum(model.lengths_),
         "segments": len(model.lengths_),
         "solver": str(model.solver),
+        "beta_loss": model.beta_loss,
         "iterations": model.n_iter_,
         "stop_reason": model.stop_reason_,
         "loss": model.loss_,

@@ -40,6 +40,8 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
     """
     import numpy as np
 
+    from motifold.findings.decomposition import Decomposition
+
     if output.suffix not in (".npy", ".csv"):
         raise click.UsageError(f"--output: {output} must end in .npy or .csv.")
     with friendly():
@@ -55,13 +57,20 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
             table = np.column_stack([recording.times, activations])
             text = csv_text(["time", *names], table.tolist())
             keep_text(output, text, "The result")
-        X_hat = fitted.inverse_transform(activations, lengths=recording.lengths)
-        loss = recording.relative_loss(X_hat)
-    told = {"output": output, "time_bins": len(activations), "loss": loss}
+        # As it was read: the mask is in X, as NaN.
+        found = Decomposition.of(fitted, recording.X, activations, recording.lengths)
+        loss = found.measured.loss
+    told = {
+        "output": output,
+        "time_bins": len(activations),
+        "beta_loss": fitted.beta_loss,
+        "loss": loss,
+    }
     if as_json:
         print_json(told)
     else:
-        say(f"{len(activations)} time bins, relative loss {loss:.4f}: {output}")
+        by = f" ({found.loss.title})" if found.loss.by_ratios else ""
+        say(f"{len(activations)} time bins, relative loss {loss:.4f}{by}: {output}")
 
 
 def _save(path: Path, activations: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,11 @@ from motifold.estimator import CNMF
 from motifold.findings.hidden import mostly_observed
 from motifold.findings.overlap import power_of
 from motifold.findings.rows import RowsOnDemand
-from motifold.model.measures import ROWS, Power, explained
+from motifold.model.losses import Loss, loss_of
+from motifold.model.measures import ROWS, Deviance, Power
 
 Floats = npt.NDArray[Any]
+_Measure = TypeVar("_Measure", Power, Deviance)
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Decomposition:
         first = self._reach(a)
         alone = np.zeros_like(self.H[first:b])
         alone[:, k] = self.H[first:b, k]
-        return self._made_by(alone, first, a)
+        made, background = self._made_by(alone, first, a), self.model.background_
+        return made if background is None else made - background
 
     def parts(self, a: int, b: int) -> Iterator[Floats]:
         """The part of each motif, one at a time."""
@@ -102,15 +105,50 @@ class Decomposition:
 
     # --- what it explains -------------------------------------------------------------------
 
+    @property
+    def loss(self) -> Loss:
+        """The model's: by which the recording is compared with X̂."""
+        return loss_of(self.model.beta_loss)
+
     @cached_property
     def power(self) -> Power:
-        """Loss, and the shares of the motifs, of the whole recording."""
-        if isinstance(self.X, RowsOnDemand) and (self.X.mask is not None or not self.X.has_nan):
-            return power_of(self.model, self.X.matrix, self.X.mask, self.H, self.segments)
-        found = Power(self.H.shape[1])
+        """The squares that the motifs explain of the whole recording, whatever the loss was."""
+        X = self.X
+        alone = self.model.background_ is None
+        if alone and isinstance(X, RowsOnDemand) and (X.mask is not None or not X.has_nan):
+            return power_of(self.model, X.matrix, X.mask, self.H, self.segments)
+        return self._measured_by(Power(self.H.shape[1]))
+
+    @cached_property
+    def measured(self) -> Power | Deviance:
+        """Relative loss by the model's loss, and the shares of the motifs.
+
+        A share is that of the data's power which a motif explains alone; of a loss that is not
+        squared error, that of X̂ which it makes.
+        """
+        if not self.loss.by_ratios:
+            return self.power
+        return self._measured_by(Deviance(self.H.shape[1], self.loss, self.means))
+
+    def new_measure(self) -> Power | Deviance:
+        """What measures by the model's loss, still empty."""
+        K = self.H.shape[1]
+        return Deviance(K, self.loss, self.means) if self.loss.by_ratios else Power(K)
+
+    def _measured_by(self, found: _Measure) -> _Measure:
         for a, b in self._blocks():
-            found.add(self.reference(a, b), self.parts(a, b))
+            found.add(self.reference(a, b), self.parts(a, b), self.model.background_)
         return found
+
+    @cached_property
+    def means(self) -> npt.NDArray[np.float64]:
+        """Mean of what is observed of every feature, (N,)."""
+        total, count = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        for a, b in self._blocks():
+            block = self.reference(a, b)
+            total += np.nansum(block, axis=0, dtype=np.float64)
+            count += np.count_nonzero(~np.isnan(block), axis=0)
+        return total / np.maximum(count, 1)
 
     def reference(self, a: int, b: int) -> Floats:
         """Bins a to b of what the parts are compared with: X or, without it, X̂."""
@@ -193,23 +231,23 @@ class Contributions:
 
     def __init__(self, fit: Decomposition) -> None:
         self._fit = fit
-        self._power = Power(fit.H.shape[1])
+        self._measure = fit.new_measure()
 
     def block(self, a: int, b: int) -> tuple[Floats, list[Floats]]:
         """Bins a to b of the recording, and the part of each motif; they are counted."""
         reference, parts = self._fit.reference(a, b), list(self._fit.parts(a, b))
-        self._power.add(reference, parts)
+        self._measure.add(reference, parts, self._fit.model.background_)
         return reference, parts
 
     @property
     def shares(self) -> npt.NDArray[np.float64]:
-        """Of the power, what each motif explains alone, (K,)."""
-        return self._power.shares
+        """As those of ``Decomposition.measured``, (K,)."""
+        return self._measure.shares
 
     @property
     def explained(self) -> float:
-        """Share of all motifs together, at least 0."""
-        return max(0.0, explained(self._power.loss))
+        """Share of the power, or deviance, of all motifs together, at least 0."""
+        return max(0.0, self._measure.explained)
 
 
 def stacked(X: Any) -> Any:

@@ -9,14 +9,16 @@ import numpy.typing as npt
 
 from motifold.data import Data, Segments
 from motifold.data.validation import check_recording, recording_of
-from motifold.engines.cpu import CPUEngine, Problem, Workers
+from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
 from motifold.engines.cpu.statistics import h_statistics
 from motifold.engines.cpu.toeplitz import Padding, smoothed
 from motifold.estimator import CNMF
+from motifold.fit.ratios import ratio_tolerance
 from motifold.fit.solve import solve_for_motifs
 from motifold.fit.step import transform_tolerance
 from motifold.model import Array, Mask
 from motifold.model.arrays import different
+from motifold.model.losses import loss_of
 from motifold.model.measures import Power
 from motifold.model.penalties import PENALTIES, penalties_of
 
@@ -53,22 +55,36 @@ def checked_data(X: Any, motifs: Floats, lengths: Any, segments: Any) -> list[An
 
 
 def activations_of(
-    X: Any, motifs: Array, model: CNMF, *, scales: Any = None, mask: Any = None, **layout: Any
+    X: Any,
+    motifs: Array,
+    model: CNMF,
+    *,
+    scales: Any = None,
+    background: Array | None = None,
+    mask: Any = None,
+    **layout: Any,
 ) -> Array:
     """Activations (T, K) of X with these motifs (K, L, N), found as the model's ``transform`` does.
 
-    With its penalties, boundary and tolerance; ``scales`` are the motifs' norms in the fit, if
-    they had others. ``layout``: ``lengths`` or ``segments``.
+    By its loss, with its penalties, boundary and tolerance; ``scales`` are the motifs' norms in the
+    fit, if they had others, ``background`` (N,) the constants beside them, if there are any.
+    ``layout``: ``lengths`` or ``segments``.
     """
     K, L, _ = motifs.shape
     weights = {penalty.name: getattr(model, penalty.name) for penalty in PENALTIES}
     data = recording_of(X, mask=mask, **layout)
-    problem = Problem.of(data, K, L, model.boundary, penalties_of(K, **weights))
+    loss, constant = loss_of(model.beta_loss), background is not None
+    n = K + constant
+    penalties = penalties_of(n, constant, **weights)
+    options: dict[str, Any] = {"loss": loss, "background": constant}
+    problem = Problem.of(data, n, L, model.boundary, penalties, **options)
+    tolerance = ratio_tolerance if loss.by_ratios else transform_tolerance
     scales = np.ones(K) if scales is None else scales
     with Workers(model.n_jobs) as workers:
-        engine = CPUEngine(problem, workers)
-        _, solution = solve_for_motifs(engine, motifs, scales, transform_tolerance(model.tol))
-        H = engine.gather(engine.settled(solution.H, solution.problem))
+        engine = engine_of(problem, workers)
+        known = motifs, scales, tolerance(model.tol), background
+        _, solution = solve_for_motifs(engine, *known)
+        H = engine.gather(engine.settled(solution.H, solution.problem))[:, :K]
     return (H * scales / problem.scale).astype(problem.dtype, copy=False)
 
 

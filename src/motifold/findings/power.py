@@ -18,8 +18,9 @@ def explained_power(
 ) -> Floats:
     """Share of the power of X that each motif explains alone.
 
-    Σ(2X·X̂_k − X̂_k²)/ΣX², floored at zero. Motifs that overlap explain less together than their
-    shares add up to.
+    Σ(2X·X̂_k − X̂_k²)/ΣX², floored at zero, whatever the model's loss. Motifs that overlap explain
+    less together than their shares add up to. (Of a model with another loss than squared error,
+    reports, sweeps and pictures have shares of X̂ instead: what each motif makes of it.)
 
     Parameters
     ----------

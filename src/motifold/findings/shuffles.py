@@ -15,7 +15,7 @@ from motifold.estimator import CNMF
 from motifold.findings.overlap import Floats, checked_data, checked_motifs, overlap
 from motifold.findings.rows import dense
 from motifold.findings.table import Table
-from motifold.model.measures import explained as explained_by
+from motifold.model.losses import loss_of
 
 # A motif of which one feature holds more than this share of the power is no sequence.
 _SINGLE_FEATURE = 0.999
@@ -251,11 +251,12 @@ class Sequenciness:
     Attributes
     ----------
     score : float
-        Explained power in excess of column-shuffled data over that in excess of feature-shuffled
+        What is explained in excess of column-shuffled data over that in excess of feature-shuffled
         data: about 1 for pure sequences, about 0 for features that only fire together, NaN where
         the data has neither.
     explained : float
-        Share of the data's power that the fit explains.
+        Share of the data's power that the fit explains; of its deviance with another loss than
+        squared error.
     explained_columns : ndarray of shape (n_shuffles,)
         The same with the time bins in random order.
     explained_features : ndarray of shape (n_shuffles,)
@@ -328,7 +329,7 @@ def sequenciness(
 
     def explained(parts: list[Any]) -> float:
         fit = clone(model).set_params(random_state=int(rng.integers(2**31 - 1)))
-        return explained_by(fit.fit(parts).loss_)
+        return loss_of(fit.beta_loss).explained(fit.fit(parts).loss_)
 
     def columns(array: Any) -> Any:
         if issparse(array):

@@ -43,12 +43,13 @@ class Sweep:
     table : Table
         One row for each run: the parameters of the grid, ``seed``, ``loss`` (relative, of the fit
         of all data), ``x_ortho_cost``, ``block`` (that is held out), ``train_loss`` and
-        ``test_error`` (relative, of the fit without that block), ``n_tested`` and
-        ``n_significant`` (motifs, in the held-out block), ``converged``, ``n_iter`` and ``dissx``
-        (mean dissimilarity to the other seeds).
+        ``test_error`` (relative, of the fit without that block; with another ``beta_loss`` than
+        squared error the held-out deviance, over that of the training data's means),
+        ``n_tested`` and ``n_significant`` (motifs, in the held-out block), ``converged``,
+        ``n_iter`` and ``dissx`` (mean dissimilarity to the other seeds).
     motifs : Table
         One row for each motif of each run: ``onset`` and ``length`` in lags, ``share`` of the
-        data's power.
+        data's power (with another ``beta_loss`` than squared error: of X̂).
 
     Examples
     --------
@@ -80,9 +81,9 @@ class Sweep:
         ``n_components``: the smallest whose test error exceeds the lowest by no more than the
         standard error of the difference, or 3 % of the curve's range; of the seeds that share a
         held-out block, the one that fitted its training data best counts. Without test errors,
-        that with the lowest DISSX. ``n_lags``: the least that is no shorter
-        than the motifs found with the most lags (effective length). ``x_ortho``: that nearest to
-        the crossover of the two costs. None where a rule finds nothing.
+        or with those of several losses, that with the lowest DISSX. ``n_lags``: the least that is
+        no shorter than the motifs found with the most lags (effective length). ``x_ortho``: that
+        nearest to the crossover of the two costs. None where a rule finds nothing.
         """
         rules: dict[str, Any] = {
             "n_components": lambda: suggest_n_components(self.table),

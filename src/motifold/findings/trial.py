@@ -16,18 +16,22 @@ from sklearn.exceptions import ConvergenceWarning
 from motifold.data import Segments
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
-from motifold.findings.overlap import activations_of, x_ortho_cost
+from motifold.findings.overlap import Floats, activations_of, x_ortho_cost
 from motifold.findings.profiles import motif_extent
 from motifold.findings.rows import RowsOnDemand, dense
 from motifold.findings.shuffles import is_testable, significance
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, observed_entries
 from motifold.model import Array, Mask
-from motifold.model.measures import ROWS, relative_loss
+from motifold.model.losses import Loss, loss_of
+from motifold.model.measures import ROWS
 
 Test = Literal["entries", "blocks"]
 
 _NOTHING = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
 _HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held out
+# With a loss by ratios no held-out entry is predicted below this share of its feature's mean: one
+# spike where a model says "never" would outweigh all else.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -125,14 +129,17 @@ def _validate(
         shown = shown if observed is None else shown & observed
     segments = mark_junctions(train, data.ids)
     copy.fit(X[train], segments=segments, mask=shown)
+    means = _means(X[train], shown)
     if not np.isfinite(copy.activations_).all():  # one fit that failed is no reason to lose all
         return {"block": fold, **_NOTHING}
     error = np.nan
     if settings.test == "entries":
         assert shown is not None
-        error = _relative_error(X[train], Decomposition.of(copy).rows, _both(observed, ~shown))
+        rows = Decomposition.of(copy).rows
+        where = _both(observed, ~shown)
+        error = _relative_error(loss_of(copy.beta_loss), X[train], rows, where, means)
     elif settings.test == "blocks":
-        error = fold_error(copy, data, test, rng)
+        error = fold_error(copy, data, test, rng, means)
     return {
         "block": fold,
         "train_loss": float(copy.loss_),
@@ -142,13 +149,18 @@ def _validate(
 
 
 def fold_error(
-    model: CNMF, data: SweepData, test: npt.NDArray[np.intp], rng: np.random.Generator
+    model: CNMF,
+    data: SweepData,
+    test: npt.NDArray[np.intp],
+    rng: np.random.Generator,
+    means: Floats | None = None,
 ) -> float:
     """Relative error of each half of the features, with activations found from the other half.
 
     The gaps around the fold, which the fit has not seen either, lend the motifs that reach into
     it. Bins less than ``n_lags`` from where the data ends do not count: a motif that is cut off
-    there rests on a few lags, and what it makes of the other half may be anything.
+    there rests on a few lags, and what it makes of the other half may be anything. ``means`` are
+    those of the features in the training data, which a loss by ratios is relative to.
     """
     L, T = model.n_lags, data.X.shape[0]
     a, b = max(0, test[0] - L), min(T, test[-1] + 1 + L)
@@ -167,6 +179,7 @@ def fold_error(
             model.components_[:, :, shown],
             model,
             scales=model.scales_,
+            background=None if model.background_ is None else model.background_[shown],
             mask=seen,
             lengths=segments.lengths,
         )
@@ -179,7 +192,8 @@ def fold_error(
         return X_hat
 
     counted = segments.inner(L) & np.isin(np.arange(a, b), test)
-    return _relative_error(X, rows, _both(observed, counted[:, None]))
+    where = _both(observed, counted[:, None])
+    return _relative_error(loss_of(model.beta_loss), X, rows, where, means)
 
 
 def _significant(
@@ -197,14 +211,14 @@ def _significant(
 
 
 def _motif_records(model: CNMF, data: SweepData) -> list[dict[str, Any]]:
-    """Onset, effective length and share of the power of each motif."""
+    """Onset, effective length and share of each motif (``Decomposition.measured``)."""
     extent = motif_extent(model)
     X = data.X
     if issparse(X):
         X = RowsOnDemand(X, data.mask)
     elif data.mask is not None:
         X = np.where(data.mask, X, np.nan)
-    shares = Decomposition.of(model, X).power.shares
+    shares = Decomposition.of(model, X).measured.shares
     return [
         {"motif": k, "onset": int(onset), "length": int(length), "share": float(share)}
         for k, (onset, length, share) in enumerate(
@@ -218,12 +232,33 @@ def _both(observed: Mask | None, where: Mask) -> Mask:
     return where if observed is None else observed & where
 
 
-def _relative_error(X: Any, fit: Callable[[int, int], Array], where: Mask) -> float:
+def _means(X: Any, shown: Mask | None) -> Floats:
+    """Mean of what is shown of every feature, (N,); of one that is silent a little."""
+    if shown is None:
+        means: Floats = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    else:
+        total, count = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        for a in range(0, len(shown), ROWS):
+            there = shown[a : a + ROWS]
+            total += np.where(there, dense(X[a : a + ROWS]), 0).sum(axis=0, dtype=np.float64)
+            count += np.count_nonzero(there, axis=0)
+        means = total / np.maximum(count, 1)
+    return np.maximum(means, 1e-3 * means.mean())
+
+
+def _relative_error(
+    loss: Loss,
+    X: Any,
+    fit: Callable[[int, int], Array],
+    where: Mask,
+    means: Floats | None = None,
+) -> float:
     """The relative loss over some held-out entries; NaN where they are silent, or none.
 
-    ``fit`` gives rows of X̂; ``where`` is (T, N), or (T, 1) for all features.
+    ‖X − X̂‖/‖X‖, or the deviance as a share of that of the training data's means. ``fit`` gives rows
+    of X̂; ``where`` is (T, N), or (T, 1) for all features.
     """
-    squares, norm = 0.0, 0.0
+    deviances, power = np.zeros(2), 0.0
     for a in range(0, len(where), ROWS):
         block = where[a : a + ROWS]
         if not block.any():
@@ -231,7 +266,13 @@ def _relative_error(X: Any, fit: Callable[[int, int], Array], where: Mask) -> fl
         rows = dense(X[a : a + ROWS])
         chosen = np.broadcast_to(block, rows.shape)
         there = rows[chosen].astype(np.float64)
-        residual = there - fit(a, a + len(rows))[chosen]
-        squares += float(residual @ residual)
-        norm += float(there @ there)
-    return relative_loss(squares, norm) if norm > 0 else np.nan
+        predicted = fit(a, a + len(rows))[chosen]
+        constants = np.zeros_like(there)
+        if loss.by_ratios:
+            assert means is not None
+            constants = np.broadcast_to(means, rows.shape)[chosen]
+            predicted = np.maximum(predicted, _LEAST * constants)
+        if not loss.by_ratios or constants.all():
+            deviances += [2 * loss.divergence(there, other) for other in (predicted, constants)]
+        power += float(there @ there)
+    return loss.relative(*deviances.tolist()) if power > 0 and deviances[1] > 0 else np.nan

@@ -20,7 +20,7 @@ class History:
     Attributes
     ----------
     iteration, seconds, loss, objective : arrays of equal length
-        ``seconds`` since ``fit`` was entered, ``loss`` = ‖X − X̂‖/‖X‖, ``objective`` = J.
+        ``seconds`` since ``fit`` was entered, ``loss`` relative, as ``loss_``, ``objective`` = J.
     """
 
     iteration: np.ndarray

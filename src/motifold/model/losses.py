@@ -11,6 +11,8 @@ from numbers import Real
 
 import numpy as np
 
+from motifold.model.arrays import Array
+
 NAMES = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
 
 
@@ -41,6 +43,13 @@ class Loss:
         return next((name for name, beta in NAMES.items() if beta == self.beta), f"{self.beta:g}")
 
     @property
+    def title(self) -> str:
+        """In words, for readers."""
+        if self.beta == 2:
+            return "squared error"
+        return self.name.title() if self.name in NAMES else f"β = {self.name}"
+
+    @property
     def convex(self) -> bool:
         """Whether the problem in one factor is."""
         return 1 <= self.beta <= 2
@@ -51,6 +60,37 @@ class Loss:
         if self.beta < 1:
             return 1 / (2 - self.beta)
         return 1.0 if self.beta <= 2 else 1 / (self.beta - 1)
+
+    @property
+    def explains(self) -> str:
+        """What a model explains a share of."""
+        return "deviance" if self.by_ratios else "power"
+
+    def explained(self, relative: float) -> float:
+        """That share, of a relative loss."""
+        return 1 - (relative if self.by_ratios else relative**2)
+
+    def divergence(self, X: Array, X_hat: Array) -> float:
+        """Σ d_β(x | x̂), entry by entry in float64; infinite where only x̂ is zero (β ≤ 1).
+
+        For some entries or a block: a fit has it from the passes over its data.
+        """
+        beta, x, y = self.beta, X.astype(np.float64), X_hat.astype(np.float64)
+        there = x > 0
+        with np.errstate(divide="ignore"):
+            if beta == 2:
+                parts = 0.5 * (x - y) ** 2
+            elif beta == 1:
+                parts = y - x
+                parts[there] += x[there] * np.log(x[there] / y[there])
+            elif beta == 0:
+                ratio = x / y
+                parts = ratio - np.log(ratio) - 1
+            else:
+                parts = y**beta / beta
+                x, y = x[there], y[there]
+                parts[there] += (x**beta / beta - x * y ** (beta - 1)) / (beta - 1)
+        return float(parts.sum())
 
     def relative(self, deviance: float, reference: float) -> float:
         """The loss that is told: ‖X − X̂‖/‖X‖, or the deviance as a share of ``reference``.

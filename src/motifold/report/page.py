@@ -87,7 +87,8 @@ def _summary(facts: Facts) -> Markup:
     numbers = [
         ("motifs", str(model.n_components)),
         ("length of a motif", length),
-        ("power explained", f"{100 * facts.explained:.1f}%"),
+        ("loss", facts.fit.loss.title),
+        (f"{facts.fit.loss.explains} explained", f"{100 * facts.explained:.1f}%"),
         ("relative loss", f"{facts.loss:.4f}"),
         ("events", str(len(facts.events))),
         ("the fit", f"{model.stop_reason_}, {model.n_iter_} iterations"),

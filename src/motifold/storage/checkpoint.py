@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 import warnings
@@ -18,6 +19,7 @@ from motifold.files import check_writable, fingerprint, same_file, write_npz, wr
 from motifold.files.archive import read_npz
 from motifold.fit.clock import Every
 from motifold.fit.state import LoopState, SearchState
+from motifold.model.losses import SQUARED, loss_of
 
 # What may differ between a fit and its continuation: none of these changes the iterates.
 _FREE = {"max_iter", "max_time", "n_jobs", "verbose", "callback", "warm_start"}
@@ -230,11 +232,8 @@ def _told(failure: OSError | MemoryError) -> str:
 
 def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
     """What makes a fit this one: its parameters, and checksums of the arguments of ``fit``."""
-    params = {
-        name: repr(value)
-        for name, value in model.get_params(deep=False).items()
-        if name not in _FREE
-    }
+    values = {**model.get_params(deep=False), "beta_loss": loss_of(model.beta_loss).name}
+    params = {name: repr(value) for name, value in values.items() if name not in _FREE}
     if not isinstance(model.random_state, Integral):
         del params["random_state"]  # the seeds that were drawn are in the checkpoint
     arguments = {"X": X, **given}
@@ -254,7 +253,7 @@ def _read(path: Path, identity: dict[str, Any], advice: str) -> SearchState:
             arrays = read_npz(file)
         found = json.loads(arrays.pop("identity").tobytes())
         record = SearchState.from_arrays(arrays)
-        differing = _differing(found["params"], identity["params"])
+        differing = _differing(_completed(found["params"]), _completed(identity["params"]))
         differing += _differing(found["arguments"], identity["arguments"])
     except FileNotFoundError:
         raise
@@ -264,6 +263,20 @@ def _read(path: Path, identity: dict[str, Any], advice: str) -> SearchState:
         what = ", ".join(sorted(differing))
         raise ValueError(f"{path}: it is the checkpoint of another fit: {what} differs. {advice}")
     return record
+
+
+def _completed(params: dict[str, str]) -> dict[str, str]:
+    """The parameters with those that an earlier version had not, and the solver that was taken."""
+    known = inspect.signature(CNMF).parameters
+    defaults = {
+        name: repr(parameter.default)
+        for name, parameter in known.items()
+        if parameter.default is not parameter.empty and name not in {*_FREE, "random_state"}
+    }
+    params = {**defaults, **params}
+    if params["solver"] == repr("auto"):  # in 0.1 the default was "hals", by its name
+        params["solver"] = repr("hals" if params["beta_loss"] == repr(SQUARED.name) else "mu")
+    return params
 
 
 def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

@@ -8,7 +8,8 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
   ``{"solver": "hals", "options": {...}}``; indices are a list. A parameter that is not there has
   its default. ``recording``, which may be missing, tells how the data was read: ``source``,
   ``rate`` and the ``options`` of ``motifold.io.read``.
-- ``components_.npy``, ``activations_.npy``, ``scales_.npy`` and the columns of the history,
+- ``components_.npy``, ``activations_.npy``, ``scales_.npy``, where there is a background
+  ``background_.npy``, and the columns of the history,
   ``history_.iteration.npy`` and so on, which ``np.load`` opens as well.
 """
 
@@ -34,8 +35,6 @@ from motifold.files import write_npz, written_whole
 from motifold.files.archive import check_stored, members_of
 from motifold.fit.state import History
 from motifold.storage.schema import (
-    DTYPES,
-    FACTORS,
     HISTORY,
     JSON_MEMBER,
     arrays_of,
@@ -43,6 +42,7 @@ from motifold.storage.schema import (
     check_keys,
     check_specs,
     check_values,
+    factors_of,
     fitted_scalars,
     storable,
     without_arrays,
@@ -177,14 +177,14 @@ def _read(file: BinaryIO) -> CNMF:
     with zipfile.ZipFile(file) as archive:
         members = members_of(archive, file.seek(0, os.SEEK_END))
         header = _read_header(archive, members)
-        expected = {JSON_MEMBER, *(f"{name}.npy" for name in DTYPES)}
-        check_keys("the archive", members, expected)
         model = without_arrays(header)
-        infos = {name: members[f"{name}.npy"] for name in DTYPES}
+        names = (*factors_of(model), *HISTORY)
+        check_keys("the archive", members, {JSON_MEMBER, *(f"{name}.npy" for name in names)})
+        infos = {name: members[f"{name}.npy"] for name in names}
         check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
         arrays = {name: _read_array(archive, infos[name]) for name in infos}
     check_values(arrays)
-    for name in FACTORS:
+    for name in factors_of(model):
         setattr(model, name, arrays[name])
     model.history_ = History(*(arrays[name] for name in HISTORY))
     return model
