@@ -175,6 +175,17 @@ def test_nothing_and_one_spike(beta, acceleration):
     assert np.all(np.isfinite(model.transform(spike)))
 
 
+@pytest.mark.parametrize("beta", [0, 0.5, 1, 1.5, 3])
+@pytest.mark.parametrize("value", [1.0, 0.1, 3.7])
+def test_a_constant_recording_is_no_matter_of_rounding(beta, value):
+    """The means explain all of it: whatever is left over is infinitely more."""
+    constant = np.full((60, 4), value)
+    model = fitted(constant, beta)
+    assert model.loss_ == np.inf
+    assert model.reconstruction_err_ < 0.02 * value ** (beta / 2)
+    assert model.score(constant) == -np.inf
+
+
 @pytest.mark.parametrize("factor", [1e-30, 1e-8, 1e8, 1e30])
 @pytest.mark.parametrize("beta", [0, 1, 1.5])
 def test_the_scale_of_the_data_does_not_matter(factor, beta):

@@ -249,11 +249,15 @@ class Interrupt:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize("after", [2, 7, 40])
-def test_an_interrupted_fit_goes_on(tmp_path, after, error):
+@pytest.mark.parametrize(
+    ("after", "loss"), [(2, "frobenius"), (7, "frobenius"), (40, "frobenius"), (7, 1)]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_interrupted_fit_goes_on(tmp_path, after, loss, error):
     path = tmp_path / "fit.checkpoint"
-    whole = CNMF(**SETTINGS).fit(X)
-    model = CNMF(**SETTINGS, callback=Interrupt(after, error))
+    settings = {**SETTINGS, "beta_loss": loss} | ({} if loss == "frobenius" else {"max_iter": 20})
+    whole = CNMF(**settings).fit(X)
+    model = CNMF(**settings, callback=Interrupt(after, error))
     with pytest.raises(error):
         motifold.fit_with_checkpoint(model, X, path)
     assert path.exists()

@@ -103,7 +103,7 @@ def given_parameters(options: dict[str, Any]) -> dict[str, Any]:
     """What the user said of the model, taken out of the options."""
     from motifold.model.penalties import PENALTIES
 
-    names = ("solver", "beta_loss", "boundary", "center", "max_iter", "tol", "n_init")
+    names = ("solver", "beta_loss", "boundary", "background", "center", "max_iter", "tol", "n_init")
     penalties = (penalty.name for penalty in PENALTIES)
     given = {name: options.pop(name) for name in (*names, *penalties)}
     return {name: value for name, value in given.items() if value is not None}
@@ -134,6 +134,13 @@ def _parameters() -> list[Callable[..., Any]]:
             type=click.Choice(["zero", "valid"]),
             help="Whether the end of a segment may cut a motif off (zero), or not (valid).  "
             "[default: zero]",
+            **common,
+        ),
+        click.option(
+            "--background/--no-background",
+            default=None,
+            help="Learn a constant of every feature beside the motifs: ongoing activity, a noise "
+            "floor.  [default: no-background]",
             **common,
         ),
         click.option(

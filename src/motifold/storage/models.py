@@ -184,6 +184,7 @@ def _read(file: BinaryIO) -> CNMF:
         check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
         arrays = {name: _read_array(archive, infos[name]) for name in infos}
     check_values(arrays)
+    model.background_ = None
     for name in factors_of(model):
         setattr(model, name, arrays[name])
     model.history_ = History(*(arrays[name] for name in HISTORY))

@@ -9,6 +9,9 @@ import numpy as np
 from motifold.data.facts import place_of
 from motifold.engines.cpu.problem import Problem
 
+# A divergence of this share of the sums that it is the difference of is none: X is constant.
+_ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Reference:
@@ -40,7 +43,9 @@ def _new_reference(problem: Problem) -> Reference:
     count, total, powers = (_of_entries if problem.sparse and beta > 0 else _of_rows)(problem)
     means = total / np.maximum(count, 1)
     positive = means > 0
-    deviance = 2 * float(np.sum(_against_means(beta, count, means, powers)[positive]))
+    against = _against_means(beta, count, means, powers)
+    rounding = _ROUNDING * (np.abs(powers) + np.abs(powers - against))
+    deviance = 2 * float(np.sum(against[positive & (against > rounding)]))
     level = float(means[positive].mean()) if positive.any() else 1.0
     floor = float(np.finfo(problem.dtype).eps) * level
     return Reference(means, float(total.sum()), max(0.0, deviance), floor)
