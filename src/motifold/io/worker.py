@@ -48,7 +48,7 @@ def main() -> None:
             _answer(answers, {"error": [type(error).__name__, str(error)]})
 
 
-def _answer(answers: BinaryIO, told: dict[str, Any], payload: bytes = b"") -> None:
+def _answer(answers: BinaryIO, told: dict[str, Any], payload: bytes | memoryview = b"") -> None:
     answers.write(json.dumps({**told, "nbytes": len(payload)}).encode() + b"\n")
     answers.write(payload)
     answers.flush()
@@ -78,9 +78,9 @@ def _told(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _tile(X: Any, rows: slice, columns: slice) -> bytes:
+def _tile(X: Any, rows: slice, columns: slice) -> memoryview:
     part = X.tile(rows, columns) if isinstance(X, LazyMatrix) else np.asarray(X[rows, columns])
-    return part.astype(part.dtype.newbyteorder("="), copy=False).tobytes()
+    return np.ascontiguousarray(part, part.dtype.newbyteorder("=")).reshape(-1).view(np.uint8).data
 
 
 def _limit_memory(path: Path, max_bytes: int | None) -> None:
