@@ -24,14 +24,15 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from motifold.data import Data
-from motifold.engines.cpu import CPUEngine, Problem, Workers
+from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
 from motifold.engines.cpu.reconstruction import squared_residual
 from motifold.engines.cpu.sparse import ratio_correlation, ratio_products
 from motifold.engines.cpu.spectral import Spectra, best_way
 from motifold.engines.cpu.statistics import h_statistics, w_statistics
 from motifold.files import versions
 from motifold.fit import Acceleration, Clock, Loop, LoopState, Rules, SearchState, search
-from motifold.solvers import HALS
+from motifold.model.losses import loss_of
+from motifold.solvers import HALS, MU
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -202,6 +203,22 @@ def iteration(
         if not accelerated:  # else what the engine has kept of these very factors would be used
             now = replace(now, W=now.W.copy(), H=now.H.copy())
         return descent.iterate(replace(state, now=now), clock)
+
+    return once
+
+
+def ratio_iteration(
+    X: np.ndarray, K: int, L: int, start: tuple[np.ndarray, np.ndarray], workers: Workers
+) -> Call:
+    """One published iteration of the Kullback-Leibler divergence, from W (K, L, N), H (T, K)."""
+    problem = Problem.of(Data.of([X]), K, L, loss=loss_of("kullback-leibler"))
+    engine, clock = engine_of(problem, workers), Clock()
+    descent = Loop(engine, MU(), Rules(tol=0)).descent
+    state = descent.start(engine.put_motifs(start[0].transpose(2, 1, 0)), engine.put(start[1]))
+    states = [descent.iterate(state, clock)]
+
+    def once() -> None:
+        states[0] = descent.iterate(states[0], clock)
 
     return once
 
