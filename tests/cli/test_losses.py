@@ -114,3 +114,11 @@ def test_errors_in_the_words_of_options(counts, tmp_path):
     assert f"row {row}, column {column}" in told
     assert "--loss kullback-leibler" in told
     assert not (tmp_path / "m").exists()
+
+
+def test_background(counts, tmp_path):
+    path, report = tmp_path / "b.npz", tmp_path / "b.html"
+    ok("fit", counts, "-k", 1, "-l", 4, "-o", path, "--background", "--report", report, *QUICK)
+    assert motifold.load(path).background_.shape == (6,)
+    assert json.loads(ok("info", path, "--json").stdout)["background"] is True
+    assert "a constant of every feature" in report.read_text()

@@ -251,3 +251,26 @@ def test_the_crossover_is_of_what_is_left_of_the_deviance():
     np.testing.assert_allclose(
         find_crossover(Table(records)).reconstruction, (squares - 0.04) / 0.6, atol=1e-12
     )
+
+
+@pytest.mark.parametrize("beta_loss", ["frobenius", "kullback-leibler"])
+def test_a_background_belongs_to_what_is_explained(beta_loss):
+    """Loss, held-out error and parts are those with the constants, as the model's own are."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(2.0, (300, 8)).astype(float)
+    model = CNMF(1, 4, beta_loss=beta_loss, background=True, random_state=0, max_iter=30, tol=0)
+    model.fit(X)
+    fit = Decomposition.of(model, X)
+    assert fit.measured.loss == pytest.approx(model.loss_, rel=1e-6)
+    whole = fit.part(0, 10, 50) + model.background_
+    np.testing.assert_allclose(whole, fit.rows(10, 50), rtol=1e-9)
+    made = model.inverse_transform(model.activations_).sum()
+    assert fit.background_share == pytest.approx(300 * model.background_.sum() / made)
+    grid = {"n_lags": 4, "n_seeds": 1, "n_null": 0, "n_jobs": 1, "progress": False}
+    settings = {"beta_loss": beta_loss, "max_iter": 30, "tol": 0, "test": "blocks"}
+    errors = {
+        background: motifold.sweep(X, n_components=1, background=background, **grid, **settings)
+        for background in (False, True)
+    }
+    with_it, without = (errors[b].table["test_error"][0] for b in (True, False))
+    assert with_it <= without * 1.02  # constants are all there is to know of this recording

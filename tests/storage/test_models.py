@@ -743,3 +743,17 @@ def test_how_the_data_was_read_goes_along(tmp_path):
         model.origin_ = hostile
         with pytest.raises(ValueError, match="recording"):
             model.save(path)
+
+
+@pytest.mark.parametrize("beta_loss", ["frobenius", "kullback-leibler"])
+def test_the_background_comes_back(beta_loss, tmp_path):
+    X = recording() + 0.5
+    model = fitted(X, background=True, beta_loss=beta_loss)
+    model.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert_array_equal(loaded.background_, model.background_, strict=True)
+    assert_array_equal(loaded.transform(X), model.transform(X))
+    assert vars(loaded).keys() == vars(model).keys()
+    model.background_ = model.background_[:-1]
+    with pytest.raises(ValueError, match="background_ has shape"):
+        model.save(tmp_path / "m")

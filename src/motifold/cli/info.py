@@ -87,6 +87,7 @@ def _of_a_model(file: Path) -> dict[str, Any]:
         "segments": len(model.lengths_),
         "solver": str(model.solver),
         "beta_loss": model.beta_loss,
+        "background": bool(model.background),
         "iterations": model.n_iter_,
         "stop_reason": model.stop_reason_,
         "loss": model.loss_,

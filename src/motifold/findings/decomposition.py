@@ -141,6 +141,16 @@ class Decomposition:
         return found
 
     @cached_property
+    def background_share(self) -> float:
+        """Share of X̂, summed over all entries, that the background makes; 0 if there is none."""
+        background = self.model.background_
+        if background is None:
+            return 0.0
+        total = sum(float(self.rows(a, b).sum(dtype=np.float64)) for a, b in self._blocks())
+        constant = float(background.sum(dtype=np.float64)) * len(self.H)
+        return constant / total if total > 0 else 0.0
+
+    @cached_property
     def means(self) -> npt.NDArray[np.float64]:
         """Mean of what is observed of every feature, (N,)."""
         total, count = np.zeros(self.shape[1]), np.zeros(self.shape[1])
