@@ -24,12 +24,15 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from motifold.data import Data
-from motifold.engines.cpu import CPUEngine, Problem, Workers
+from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
+from motifold.engines.cpu.reconstruction import squared_residual
+from motifold.engines.cpu.sparse import ratio_correlation, ratio_products
 from motifold.engines.cpu.spectral import Spectra, best_way
 from motifold.engines.cpu.statistics import h_statistics, w_statistics
 from motifold.files import versions
 from motifold.fit import Acceleration, Clock, Loop, LoopState, Rules, SearchState, search
-from motifold.solvers import HALS
+from motifold.model.losses import loss_of
+from motifold.solvers import HALS, MU
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -163,8 +166,11 @@ def inner_threads(n: int | None = None) -> Workers:
     return Workers(n)
 
 
-def inner_problem(X: np.ndarray, K: int, L: int, mask: np.ndarray | None = None) -> Problem:
-    """The problem of one recording (T, N), of which ``mask`` says what is observed."""
+def inner_problem(X: Any, K: int, L: int, mask: np.ndarray | None = None) -> Problem:
+    """The problem of one recording (T, N), of which ``mask`` says what is observed.
+
+    Without one it may be a sparse matrix.
+    """
     if mask is None:
         return Problem.of(Data.of([X]), K, L)
     return Problem.of(Data.of([np.where(mask, X, 0)], [mask]), K, L)
@@ -201,6 +207,22 @@ def iteration(
     return once
 
 
+def ratio_iteration(
+    X: np.ndarray, K: int, L: int, start: tuple[np.ndarray, np.ndarray], workers: Workers
+) -> Call:
+    """One published iteration of the Kullback-Leibler divergence, from W (K, L, N), H (T, K)."""
+    problem = Problem.of(Data.of([X]), K, L, loss=loss_of("kullback-leibler"))
+    engine, clock = engine_of(problem, workers), Clock()
+    descent = Loop(engine, MU(), Rules(tol=0)).descent
+    state = descent.start(engine.put_motifs(start[0].transpose(2, 1, 0)), engine.put(start[1]))
+    states = [descent.iterate(state, clock)]
+
+    def once() -> None:
+        states[0] = descent.iterate(states[0], clock)
+
+    return once
+
+
 def fingerprint(state: LoopState) -> str:
     """A mark of the bits of both factors."""
     content = hashlib.sha256(np.ascontiguousarray(state.now.W).tobytes())
@@ -226,6 +248,26 @@ def both_passes(
         problem.kept["spectra"] = None if way == "products" else Spectra(problem, way == "kept")
         calls[way] = partial(passes, problem)
     return calls, best_way(N, T, K, L, X.dtype.itemsize)
+
+
+def single_passes(
+    problem: Problem, W: np.ndarray, H: np.ndarray, workers: Workers
+) -> dict[str, Call]:
+    """Each pass over the data of a problem by itself; W (K, L, N), H (T, K).
+
+    Of a sparse matrix those of Kullback–Leibler's ratio, too.
+    """
+    inside = np.ascontiguousarray(W.transpose(2, 1, 0))
+    calls: dict[str, Call] = {
+        "pass 1": partial(w_statistics, problem, H, workers),
+        "pass 2": partial(h_statistics, problem, inside, workers),
+        "residual": partial(squared_residual, problem, inside, H, workers),
+    }
+    if problem.sparse:
+        ratio = problem, inside, H, np.zeros(problem.N, H.dtype), 1e-6, workers
+        calls["ratio, pass 1"] = partial(ratio_products, *ratio)
+        calls["ratio, pass 2"] = partial(ratio_correlation, *ratio)
+    return calls
 
 
 def accelerated_curve(

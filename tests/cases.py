@@ -9,8 +9,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import reference
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from motifold.data import Data
+from motifold.data.sources import SparseSource
 from motifold.engines.cpu import CPUEngine
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.threads import Workers
@@ -41,21 +43,25 @@ class Case:
     def arguments(self) -> tuple:
         return self.lengths, self.boundary
 
-    def problem(self, dtype: type = np.float64) -> Problem:
+    def problem(self, dtype: type = np.float64, sparse: bool = False) -> Problem:
         K, L = self.W.shape[2], self.W.shape[1]
         stops = np.cumsum(self.lengths)[:-1]
         X, masks = self.X, None
         if self.observed is not None:
             X, masks = np.where(self.observed, X, 0), np.split(self.observed, stops)
         arrays = np.split(X.astype(dtype), stops)
+        if sparse:
+            arrays = [SparseSource.of(csr_array(array)) for array in arrays]
         penalties = penalties_of(K, **self.penalties)
         return Problem.of(Data.of(arrays, masks), K, L, self.boundary, penalties, self.fixed)
 
     @contextmanager
-    def engine(self, dtype: type = np.float64, n_jobs: int = 1) -> Iterator[CPUEngine]:
+    def engine(
+        self, dtype: type = np.float64, n_jobs: int = 1, sparse: bool = False
+    ) -> Iterator[CPUEngine]:
         """The CPU's engine for the problem, with its threads at work."""
         with Workers(n_jobs) as workers:
-            yield CPUEngine(self.problem(dtype), workers)
+            yield CPUEngine(self.problem(dtype, sparse), workers)
 
     def handles(self, engine: CPUEngine) -> tuple:
         """The factors where the engine wants them."""

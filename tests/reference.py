@@ -108,6 +108,36 @@ def full_objective(X, W, H, lengths=None, boundary="zero", observed=None, **pena
     return J
 
 
+def beta_divergence(x, y, beta):
+    """Return d_beta(x | y), entry by entry: Fevotte and Idier 2011, equation 3."""
+    x, y = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
+    if beta == 1:
+        return np.where(x > 0, x * np.log(np.where(x > 0, x, 1) / y), 0) - x + y
+    if beta == 0:
+        return x / y - np.log(x / y) - 1
+    power = np.where(x > 0, x, 0 if beta > 0 else np.nan) ** beta
+    return (power + (beta - 1) * y**beta - beta * x * y ** (beta - 1)) / (beta * (beta - 1))
+
+
+def beta_objective(
+    X, W, H, beta, lengths=None, boundary="zero", observed=None, floor=0.0, **penalty
+):
+    """Return J with the beta-divergence of X from Xhat + floor over observed entries."""
+    observed = np.ones(X.shape, bool) if observed is None else observed
+    fit = reconstruct(W, H, lengths) + floor
+    data = np.where(observed, X, 0.0)
+    J = np.sum(beta_divergence(X[observed], fit[observed], beta))
+    penalised = full_objective(data, W, H, lengths, boundary, observed, **penalty)
+    return J + penalised - full_objective(data, W, H, lengths, boundary, observed)
+
+
+def beta_ratios(X, W, H, beta, lengths=None, observed=None, floor=0.0):
+    """Return X u^(beta-2) and u^(beta-1) with u = Xhat + floor, zero where X is not observed."""
+    observed = np.ones(X.shape, bool) if observed is None else observed
+    fit = reconstruct(W, H, lengths) + floor
+    return np.where(observed, X * fit ** (beta - 2), 0), np.where(observed, fit ** (beta - 1), 0)
+
+
 def relative_loss(X, W, H, lengths=None, boundary="zero"):
     """Return |X - Xhat| / |X|."""
     return np.linalg.norm(residual(X, W, H, lengths)) / np.linalg.norm(X)

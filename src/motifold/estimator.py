@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
@@ -18,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.data import Data, Segments
 from motifold.data.validation import (
+    balanced_start,
     check_factor,
     check_fixed,
     check_recording,
@@ -25,7 +27,7 @@ from motifold.data.validation import (
     recording_of,
 )
 from motifold.engines.base import Engine
-from motifold.engines.cpu import CPUEngine
+from motifold.engines.cpu import engine_of
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.reconstruction import reconstruct
 from motifold.engines.cpu.threads import Workers
@@ -40,10 +42,12 @@ from motifold.fit import (
     search,
 )
 from motifold.fit.progress import ProgressBar
-from motifold.fit.results import fitted_attributes
+from motifold.fit.results import fitted_attributes, in_data_scale
 from motifold.fit.solve import solve_for_motifs
 from motifold.model import PENALTIES, Array, Boundary, Mask
-from motifold.model.measures import relative_loss
+from motifold.model.losses import NAMES as LOSSES
+from motifold.model.losses import Loss, loss_of
+from motifold.model.motifs import with_background
 from motifold.model.penalties import penalties_of
 from motifold.solvers import SOLVERS, Solver, find_solver
 
@@ -64,10 +68,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Number of motifs, K.
     n_lags : int
         Length of a motif in time bins, L.
-    solver : {"hals", "anls", "mu"} or solver object, default="hals"
+    solver : {"auto", "hals", "anls", "mu"} or solver object, default="auto"
         The algorithm: coordinate descent (HALS), exact alternating least squares (ANLS) or
-        multiplicative updates (MU). Options are given by an object: ``HALS(order="blocks")``,
+        multiplicative updates (MU). "auto" is HALS for squared error and MU for every other loss,
+        which the first two cannot do. Options are given by an object: ``HALS(order="blocks")``,
         ``ANLS(h_passes="exact")``, or any object with ``update_W`` and ``update_H``.
+    beta_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, default="frobenius"
+        How X̂ is compared with X: squared error (β = 2), the Kullback-Leibler divergence (1; for
+        counts), the Itakura-Saito divergence (0; for power spectra, without zeros), or the
+        β-divergence of that number.
     init : {"random"}, default="random"
         How to start what is not given to ``fit``: uniform random numbers, scaled to the data.
     l1_W, l2_W, l1_H, l2_H : float, default=0
@@ -87,6 +96,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ortho_W : float, default=0
         Penalty on motifs that share features: ``λ/2 Σ_{i≠j}`` of the inner products of motifs
         summed over lags ("parts"). Both are ill-posed alone, like one-sided l1 penalties.
+    background : bool, default=False
+        Learn a constant of every feature beside the motifs (``background_``): ongoing activity or
+        a noise floor, which motifs would have to explain otherwise. It is not penalised.
     center : bool, default=False
         Move motifs to the middle of their windows, so that none is cut off there: tried after 1,
         2, 4, 8, … iterations and when the fit has converged. A move is kept only if a few
@@ -108,10 +120,12 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "auto": a start on a part of a long recording and without the penalties that couple
         motifs, several sweeps per pass over the data (of HALS by tiles, ``HALS(order="tiles")``),
         extrapolation between iterations, empty motifs put where the data is explained worst, and a
-        final exact solve for the activations.
+        final exact solve for the activations. With another loss than squared error: a start on
+        weighed squared error, and extrapolation that is taken back if the objective rises.
         None: the algorithm exactly as published.
     normalize : bool, default=True
-        Give every motif unit Frobenius norm and sort components by the power they explain.
+        Give every motif unit Frobenius norm and sort components by the power they explain (with
+        another loss than squared error: by what they make of X̂).
     n_init : int, default=1
         Number of random starts; the one with the lowest objective is kept. With acceleration,
         one that will hardly reach the best so far is given up early.
@@ -136,6 +150,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         The motifs.
     activations_ : ndarray of shape (n_samples, n_components)
         The activations of the training data, segments stacked.
+    background_ : ndarray of shape (n_features,) or None
+        The constant of every feature, where ``background=True``.
     n_iter_ : int
         Iterations of the start that was kept.
     converged_ : bool
@@ -143,13 +159,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     stop_reason_ : str
         "converged", "stalled", "max_iter", "max_time", "callback" or "interrupted".
     loss_ : float
-        Relative loss ‖X − X̂‖ / ‖X‖ (here and below over observed entries).
+        Relative loss ‖X − X̂‖ / ‖X‖ (here and below over observed entries). Of another
+        ``beta_loss`` than squared error: the divergence of X from X̂ over that from the mean of
+        every feature, the best constant model.
     kkt_residual_ : float
         How far the factors are from a stationary point, free of their scale; 0 is optimal.
     history_ : History
         ``.iteration``, ``.seconds``, ``.loss``, ``.objective``: arrays, entry 0 is the start.
     reconstruction_err_ : float
-        ‖X − X̂‖, the Frobenius norm.
+        ‖X − X̂‖, the Frobenius norm; of another loss √(2·divergence), as in scikit-learn.
     scales_ : ndarray of shape (n_components,)
         Norms of the motifs before normalisation: penalties are weighed in that scale.
     lengths_ : list of int
@@ -180,9 +198,11 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "n_lags": [Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions(set(SOLVERS)), HasMethods(["update_W", "update_H"])],
+        "solver": [StrOptions({"auto", *SOLVERS}), HasMethods(["update_W", "update_H"])],
+        "beta_loss": [StrOptions(set(LOSSES)), Real],
         "init": [StrOptions({"random"})],
         **{penalty.name: [_NONNEGATIVE] for penalty in PENALTIES},
+        "background": ["boolean"],
         "center": ["boolean"],
         "fixed_components": ["array-like", None],
         "boundary": [StrOptions({"zero", "valid"})],
@@ -200,13 +220,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     }
 
     origin_: dict[str, Any] | None = None  # set by who read the data
+    background_: Array | None = None  # models of 0.1 have none
 
     def __init__(
         self,
         n_components: int,
         n_lags: int,
         *,
-        solver: str | Solver = "hals",
+        solver: str | Solver = "auto",
+        beta_loss: str | float = "frobenius",
         init: str = "random",
         l1_W: float = 0,
         l2_W: float = 0,
@@ -215,6 +237,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         x_ortho: float = 0,
         ortho_H: float = 0,
         ortho_W: float = 0,
+        background: bool = False,
         center: bool = False,
         fixed_components: Any = None,
         boundary: Boundary = "zero",
@@ -233,6 +256,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.n_components = n_components
         self.n_lags = n_lags
         self.solver = solver
+        self.beta_loss = beta_loss
         self.init = init
         self.l1_W = l1_W
         self.l2_W = l2_W
@@ -241,6 +265,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.x_ortho = x_ortho
         self.ortho_H = ortho_H
         self.ortho_W = ortho_W
+        self.background = background
         self.center = center
         self.fixed_components = fixed_components
         self.boundary = boundary
@@ -272,8 +297,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of such arrays
-            Rows are time bins. A list whose elements are 2-D is a list of segments.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+            Rows are time bins. A list whose elements are 2-D is a list of segments. A sparse matrix
+            or array of ``scipy.sparse`` is read by its entries and never made dense.
         y : ignored
         lengths : sequence of int or None
             Rows of each segment in a stacked X. Motifs never reach across segments.
@@ -282,11 +308,14 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask : array-like of bool, of the shape of X, or None
             True where X is observed; a list of arrays if X is one. Entries that are not observed
             may hold anything, NaN too, and count nowhere. (X is copied once, unless it is zero
-            there.) Features and stretches of time of which nothing is observed get zeros.
+            there.) Features and stretches of time of which nothing is observed get zeros. What a
+            masked array X hides is not observed either.
         components_init : array-like of shape (n_components, n_lags, n_features) or None
-            Motifs to start from.
+            Motifs to start from. Where their numbers are extreme, a power of two moves from them
+            to their activations.
         activations_init : array-like of shape (n_samples, n_components) or None
-            Activations to start from.
+            Activations to start from. With ``components_init`` they are to be about in the units
+            of X: what is further off than 1e60 (1e15 in single precision) is refused.
 
         Returns
         -------
@@ -308,7 +337,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> CNMF:
         clock = Clock(self.max_time)
         self._validate_params()
-        solver = find_solver(self.solver)
+        loss = self._loss()
+        solver = find_solver(self.solver, loss)
         data = recording_of(X, lengths, segments, mask)
         fixed = None
         if self.fixed_components is not None:
@@ -341,7 +371,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             self._workers(problem) as workers,
             ProgressBar(self.max_iter, self.n_init, bool(self.verbose)) as bar,
         ):
-            engine = CPUEngine(problem, workers)
+            engine = engine_of(problem, workers)
             loop = Loop(engine, solver, rules, self._callback(X, y, bar, engine, watcher))
             try:
                 state = search(loop, record, W, H, clock)
@@ -395,12 +425,14 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> Array:
         """Find the activations of X with the motifs held fixed: a convex problem.
 
+        (With β < 1 or β > 2 it is not convex, and they are those of a stationary point.)
+
         With a mask they are found from the observed entries, and ``inverse_transform`` of them
         predicts the others.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of such arrays
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
         lengths, segments, mask
             As in ``fit``.
 
@@ -429,7 +461,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         H, bounds = self._checked_activations(activations, lengths, segments)
-        return reconstruct(self._motifs(H.dtype), H, bounds)
+        X_hat = reconstruct(self._motifs(H.dtype), H, bounds)
+        if self.background_ is not None:
+            X_hat += self.background_.astype(X_hat.dtype)
+        return X_hat
 
     def reconstruct_components(
         self, activations: Any = None, *, lengths: Any = None, segments: Any = None
@@ -446,7 +481,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Yields
         ------
         ndarray of shape (n_samples, n_features)
-            For each component; they add up to ``inverse_transform(activations)``.
+            For each component; with ``background_``, where there is one, they add up to
+            ``inverse_transform(activations)``.
         """
         check_is_fitted(self)
         if activations is None:
@@ -479,14 +515,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Returns
         -------
         float
-            −‖X − X̂‖/‖X‖, over observed entries: 0 is perfect, greater is better.
+            −‖X − X̂‖/‖X‖, over observed entries, or minus what ``loss_`` is with another
+            ``beta_loss`` (relative to the means of this X): 0 is perfect, greater is better.
         """
         problem = self._checked_new_data(X, lengths, segments, mask)
         with self._workers(problem) as workers:
-            engine = CPUEngine(problem, workers)
+            engine = engine_of(problem, workers)
             W, H = self._solve(engine)
-            residual = engine.residual(W, H)
-        return -relative_loss(residual, problem.squared_norm)
+            deviance = engine.residual(W, H)
+        return -self._loss().relative(deviance, engine.reference_deviance)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to ``path``; ``motifold.load`` reads it.
@@ -503,10 +540,26 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     # --- the border -------------------------------------------------------------------------
 
     def _problem(self, data: Data, fixed: Mask | None = None) -> Problem:
-        K, L = self.n_components, self.n_lags
+        background = bool(self.background)
+        K, L = self.n_components + background, self.n_lags
         weights = {penalty.name: getattr(self, penalty.name) for penalty in PENALTIES}
-        penalties = penalties_of(K, **weights)
-        return Problem.of(data, K, L, self.boundary, penalties, fixed)
+        penalties = penalties_of(K, background, **weights)
+        if fixed is not None and background:
+            fixed = np.append(fixed, False)
+        loss = self._loss()
+        return Problem.of(data, K, L, self.boundary, penalties, fixed, loss, background)
+
+    def _loss(self) -> Loss:
+        """The loss; penalties that are made for squared error are refused with another."""
+        loss = loss_of(self.beta_loss)
+        if loss.by_ratios:
+            for name in ("ortho_H", "ortho_W"):
+                if getattr(self, name) > 0:
+                    raise ValueError(
+                        f"{name} is for squared error: with beta_loss={self.beta_loss!r} no step "
+                        "is known that never raises J. Use x_ortho, l1_H or l1_W there."
+                    )
+        return loss
 
     def _motifs(self, dtype: np.dtype) -> Array:
         """``components_`` in the layout of the mathematics, (N, L, K)."""
@@ -514,13 +567,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _transform(self, problem: Problem) -> Array:
         with self._workers(problem) as workers:
-            engine = CPUEngine(problem, workers)
-            H = engine.gather(self._solve(engine)[1])
-        return (H * self.scales_ / problem.scale).astype(problem.dtype, copy=False)
+            engine = engine_of(problem, workers)
+            H = engine.gather(self._solve(engine)[1])[:, : problem.model.n_motifs]
+        order = np.arange(self.n_components)
+        return in_data_scale(H, self.scales_, problem.scale, order, problem.dtype)
 
     def _solve(self, engine: Engine) -> tuple[Any, Any]:
         """The motifs in the scale of the fit, and activations."""
-        W, solution = solve_for_motifs(engine, self.components_, self.scales_, self.transform_tol_)
+        model = self.components_, self.scales_, self.transform_tol_, self.background_
+        W, solution = solve_for_motifs(engine, *model)
         if not solution.solved:
             warnings.warn(
                 f"transform stopped at a KKT residual of {solution.kkt_residual:.1e}, above the "
@@ -535,7 +590,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self, problem: Problem, components_init: Any, activations_init: Any
     ) -> tuple[Array | None, Array | None]:
         """What to start from, in the working scale and layout; None where it is to be drawn."""
-        N, L, K, T = problem.N, problem.L, problem.K, problem.T
+        N, L, K, T = problem.N, problem.L, problem.model.n_motifs, problem.T
         W = H = None
         if self.warm_start and hasattr(self, "components_"):
             if self.components_.shape != (K, L, N):
@@ -547,14 +602,18 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             W = self._motifs(np.dtype(np.float64)) * self.scales_
             if self.activations_.shape[0] == T:
                 alive = np.where(self.scales_ > 0, self.scales_, 1.0)
-                H = self.activations_ / alive * problem.scale
+                H = self.activations_ / alive
         if components_init is not None:
             axes = "(n_components, n_lags, n_features)"
             W = check_factor(components_init, (K, L, N), "components_init", axes)
             W = W.transpose(2, 1, 0)
         if activations_init is not None:
             axes = "(n_samples, n_components)"
-            H = check_factor(activations_init, (T, K), "activations_init", axes) * problem.scale
+            H = check_factor(activations_init, (T, K), "activations_init", axes)
+        fixed = None if problem.model.fixed is None else problem.model.fixed[:K]
+        W, H = balanced_start(W, H, problem.scale, problem.dtype, fixed)
+        if problem.model.background and self.warm_start and self.background_ is not None:
+            W = None if W is None else with_background(W, self.background_ * problem.scale)
         return W, H
 
     def _checked_new_data(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Problem:
@@ -620,8 +679,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return tell
 
     def _workers(self, problem: Problem) -> Workers:
-        multiplications = float(problem.T) * problem.N * problem.K * problem.L
-        return Workers.for_passes(self.n_jobs, multiplications)
+        return Workers.for_passes(self.n_jobs, problem.multiplications)
 
     def _warn_if_ill_posed(self) -> None:
         given_for = {penalty.factor for penalty in PENALTIES if getattr(self, penalty.name) > 0}
@@ -663,14 +721,21 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return int(self.components_.shape[0])
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a pickle; in those of 0.1 some attributes had private names."""
+        """Restore a pickle; in those of 0.1 some attributes had private names.
+
+        Parameters that there were not yet have their defaults.
+        """
         names = {"_lengths": "lengths_", "_recording": "origin_"}
         names |= {"_transform_tol": "transform_tol_", "_solved": "solved_"}
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            if parameter.default is not parameter.empty and name not in state:
+                state = {**state, name: parameter.default}
         super().__setstate__({names.get(name, name): value for name, value in state.items()})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

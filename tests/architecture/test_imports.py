@@ -31,7 +31,10 @@ FLOORS = [
 ]
 LATE = {("motifold.estimator", "motifold.storage.models")}  # inside CNMF.save
 # Private attributes of others that a module may use, until they are arguments or public.
-PRIVATE = {"motifold.storage.schema": {"_validate_params"}}  # scikit-learn's
+PRIVATE = {
+    "motifold.storage.schema": {"_validate_params"},  # scikit-learn's
+    "motifold.findings.processes": {"_exit"},  # of os
+}
 ELSEWHERE = {("motifold.engines.cpu.threads", "time")}  # to sleep, not to count
 HOMES = {
     "matplotlib": "motifold.plots",

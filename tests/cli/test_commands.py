@@ -229,7 +229,7 @@ def test_a_missing_library_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "soundfile", None)
     (tmp_path / "a.wav").write_bytes(b"RIFF")
-    answer = run("info", tmp_path / "a.wav")
+    answer = run("info", tmp_path / "a.wav", "--no-isolate")
     assert answer.exit_code == 4
     assert 'pip install "motifold[io]"' in answer.output
 

@@ -1,9 +1,12 @@
-"""Where the commands write: a place that is none is refused before any work, and stays."""
+"""Where the commands write: what is no place is refused before any work, and nothing is lost."""
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,6 +46,7 @@ COMMANDS = {
     "report": ["report", "model.npz", "--data", "counts.npy", "-o"],
     "transform": ["transform", "model.npz", "counts.npy", "-o"],
 }
+ENDINGS = {"report": "out.html", "report of a fit": "out.html", "transform": "out.npy"}
 
 
 @pytest.mark.parametrize("place", ["pipe", "folder", "no/file"])
@@ -70,7 +74,7 @@ def test_a_place_that_is_none(folder, monkeypatch, name, place):
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("fit", "store")])
 def test_a_file_that_is_replaced_keeps_its_mode(folder, name):
-    path = folder / "out.npy"
+    path = folder / ENDINGS.get(name, "out.csv")
     path.write_text("old")
     path.chmod(0o640)
     assert run(*COMMANDS[name], path).exit_code == 0
@@ -109,3 +113,173 @@ def test_an_interrupt_on_a_full_disk_is_told_as_one(folder, monkeypatch):
     assert "new.npz.checkpoint could not be written: [Errno 28]" in answer.output
     assert "Nothing was kept" in answer.output
     assert not list(folder.glob("new*"))
+
+
+# --- an output that is an input, or another output ----------------------------------------------
+
+
+@pytest.fixture
+def links(folder):
+    """Other names of the recording and of the model, and what the commands make of them."""
+    for name, made in (("soft.npy", os.symlink), ("hard.npy", os.link)):
+        made("counts.npy", name)
+    os.symlink("model.npz", "soft.npz")
+    shutil.copy("counts.npy", "fit.checkpoint")
+    shutil.copy("counts.npy", "s.csv.runs")
+    os.mkdir("r.csv.runs.fits")
+    shutil.copy("counts.npy", "r.csv.runs.fits")
+    zarr = pytest.importorskip("zarr")
+    zarr.open_array("x.zarr", mode="w", shape=X.shape, dtype="f4")[:] = X
+    return folder
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+SAME = {
+    "fit -o": "fit counts.npy -k 1 -l 3 -o counts.npy",
+    "fit -o soft": "fit counts.npy -k 1 -l 3 -o soft.npy",
+    "fit -o hard": "fit counts.npy -k 1 -l 3 -o hard.npy",
+    "fit soft": "fit soft.npy -k 1 -l 3 -o ./counts.npy",
+    "fit --report": "fit counts.npy -k 1 -l 3 -o new.npz --report soft.npy",
+    "fit, checkpoint": "fit fit.checkpoint --kind npy -k 1 -l 3 -o fit",
+    "fit, checkpoint, restart": "fit fit.checkpoint --kind npy -k 1 -l 3 -o fit --restart",
+    "fit, in a folder": "fit x.zarr -k 1 -l 3 -o x.zarr/c/0/0",
+    "fit, two outputs": "fit counts.npy -k 1 -l 3 -o new.npz --report ./new.npz",
+    "fit, report and checkpoint": "fit counts.npy -k 1 -l 3 -o new --report new.checkpoint",
+    "sweep -o": "sweep counts.npy -k 1 -l 3 -o soft.npy",
+    "sweep --store": "sweep counts.npy -k 1 -l 3 -o new.csv --store hard.npy",
+    "sweep, its own store": "sweep s.csv.runs --kind npy -k 1 -l 3 -o s.csv",
+    "sweep, two outputs": "sweep counts.npy -k 1 -l 3 -o new.csv --store new.csv",
+    "sweep -o, factors": "sweep counts.npy -k 1 -l 3 --store new -o new.fits",
+    "sweep, among factors": "sweep r.csv.runs.fits/counts.npy -k 1 -l 3 -o r.csv",
+    "transform -o": "transform model.npz counts.npy -o counts.npy",
+    "transform -o soft": "transform model.npz counts.npy -o soft.npy",
+    "transform -o, in a folder": "transform model.npz x.zarr -o x.zarr/c/a.npy",
+    "events -o, recording": "events model.npz --data counts.npy -o hard.npy",
+    "events -o, model": "events model.npz -o soft.npz",
+    "report -o, recording": "report model.npz --data counts.npy -o counts.npy",
+    "report -o, model": "report model.npz --data counts.npy -o model.npz",
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_an_output_is_neither_an_input_nor_another_output(links, monkeypatch, name):
+    def work(*_, **__):
+        pytest.fail("too late")
+
+    monkeypatch.setattr("motifold.io.read", work)
+    monkeypatch.setattr("motifold.load", work)
+    before = contents(links)
+    answer = run(*SAME[name].split())
+    assert answer.exit_code == 2, answer.output
+    assert "replace" in answer.output
+    assert "Give another name" in " ".join(answer.output.split())
+    assert contents(links) == before
+
+
+def test_a_foreign_file_is_no_checkpoint_to_be_thrown_away(folder):
+    Path("new.npz.checkpoint").write_text("precious")
+    for option in ((), ("--resume",), ("--restart",)):
+        answer = run("fit", "counts.npy", *FIT, "-o", "new.npz", *option)
+        assert answer.exit_code in (2, 3), answer.output
+        assert Path("new.npz.checkpoint").read_text() == "precious"
+    assert "it is no checkpoint of motifold, and stays" in answer.output
+
+
+def test_a_damaged_checkpoint_may_be_thrown_away(folder, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "motifold.cli.fit._Log.__call__",
+            lambda self, state: state.iteration > 2 and interrupt(),
+        )
+        assert run("fit", "counts.npy", *FIT, "-o", "new.npz").exit_code == 130
+    path = Path("new.npz.checkpoint")
+    path.write_bytes(path.read_bytes()[:-200])
+    assert run("fit", "counts.npy", *FIT, "-o", "new.npz", "--resume").exit_code == 3
+    assert run("fit", "counts.npy", *FIT, "-o", "new.npz", "--restart").exit_code == 0
+    assert not path.exists()
+
+
+# --- names that lie -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "told"),
+    [
+        ("events", "x.nwb", ".csv or .txt"),
+        ("events", "x.xlsx", ".csv or .txt"),
+        ("sweep", "x.parquet", ".csv or .txt"),
+        ("report", "x.pdf", ".html or .htm"),
+        ("report of a fit", "x.npz", ".html or .htm"),
+        ("transform", "x.mat", ".npy or .csv"),
+        ("fit", "x.csv", "give .npz"),
+        ("fit", "x.html", "give .npz"),
+    ],
+)
+def test_an_ending_of_something_else(folder, name, place, told):
+    before = contents(folder)
+    answer = run(*COMMANDS[name], place)
+    assert answer.exit_code == 2, answer.output
+    assert place in answer.output
+    assert told in " ".join(answer.output.split())
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("place", ["x", "x_0.4", "X.NPZ", "x.model"])
+def test_a_model_may_have_any_other_name(folder, place):
+    assert run(*COMMANDS["fit"], place).exit_code == 0
+    motifold.load(place)
+
+
+def test_events_are_written_and_printed(folder):
+    answer = run("events", "model.npz", "-o", "e.csv", "--json")
+    assert (
+        len(json.loads(answer.output)["events"]) == len(Path("e.csv").read_text().splitlines()) - 1
+    )
+
+
+# --- no room at the end -------------------------------------------------------------------------
+
+WRITTEN = {
+    "fit": ("new.npz", "The model"),
+    "sweep": ("new.csv", "The table"),
+    "events": ("new.csv", "The list"),
+    "transform": ("new.npy", "The result"),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_result_goes_elsewhere_rather_than_be_lost(folder, tmp_path_factory, monkeypatch, name):
+    """The place was good when it was tried, and is none when the work is done."""
+    from motifold.files import whole
+
+    begun = whole._begun
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+
+    def full(path):
+        if Path(path).absolute().parent == folder and Path(path).name.startswith("new"):
+            raise OSError(28, "No space left on device", str(path))
+        return begun(path)
+
+    place, what = WRITTEN[name]
+    monkeypatch.setattr("motifold.files.check_writable", lambda path: None)
+    monkeypatch.setattr(whole, "_begun", full)
+    answer = run(*COMMANDS[name], place, *(["--store", "runs"] if name == "sweep" else []))
+    assert answer.exit_code == 3, answer.output
+    (kept,) = [path for path in elsewhere.rglob("*") if path.is_file()]
+    told = answer.output.splitlines()[-1]
+    assert told == f"Error: {place}: No space left on device. {what} is not lost: it is in {kept}"
+    monkeypatch.setattr(whole, "_begun", begun)
+    assert not list(folder.glob("new*"))
+    assert run(*COMMANDS[name], place).exit_code == 0
+    if name == "fit":  # which has the seconds it took
+        found, expected = (motifold.load(path).components_ for path in (kept, place))
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert kept.read_bytes() == Path(place).read_bytes()

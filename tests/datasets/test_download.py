@@ -145,6 +145,15 @@ def test_all_was_there_but_the_last_rename(server, song, cache):
     np.testing.assert_array_equal(fetch_songbird(progress=False).song, song)
 
 
+def test_a_link_planted_at_the_name_of_the_part_is_not_followed(server, song, cache, tmp_path):
+    cache.mkdir()
+    (tmp_path / "victim").write_text("precious")
+    (cache / "MackeviciusData.mat.part").symlink_to(tmp_path / "victim")
+    np.testing.assert_array_equal(fetch_songbird(progress=False).song, song)
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert [path.name for path in cache.iterdir()] == ["MackeviciusData.mat"]
+
+
 def test_wrong_checksum_leaves_nothing_behind(server, song, cache):
     good = server.files[REPOSITORY + "MackeviciusData.mat"]
     server.files[REPOSITORY + "MackeviciusData.mat"] = good[:-1] + b"?"

@@ -43,7 +43,19 @@ def spoilt(value, row=3, column=2, dtype=float):
         (GOOD.astype("datetime64[s]"), TypeError, r"dates.*row 0, column 0"),
         ([["a", "b"], ["c", "d"]], ValueError, r"row 0, column 0: 'a'"),
         ([[1, 2], [3]], ValueError, r"inhomogeneous|sequence"),
-        (scipy.sparse.csr_array(GOOD), TypeError, r"[Ss]parse"),
+        (scipy.sparse.csr_array(spoilt(np.nan)), ValueError, r"X contains NaN.*row 3, column 2"),
+        (scipy.sparse.coo_array(spoilt(np.inf)), ValueError, r"infinity.*row 3, column 2"),
+        (scipy.sparse.csc_array(spoilt(-0.5)), ValueError, r"Negative.*row 3, column 2: -0.5"),
+        (scipy.sparse.csr_array(GOOD + 0j), ValueError, r"Complex data not supported"),
+        (scipy.sparse.coo_array(GOOD[0]), ValueError, r"Expected 2D array, got 1D sparse"),
+        (scipy.sparse.csr_array((0, 4)), ValueError, r"0 sample"),
+        (scipy.sparse.csr_array((4, 0)), ValueError, r"0 feature"),
+        (
+            [GOOD, scipy.sparse.csr_array(spoilt(np.nan))],
+            ValueError,
+            r"X\[1\] contains NaN.*row 3, column 2",
+        ),
+        ([scipy.sparse.csr_array(GOOD), GOOD[:, :3]], ValueError, r"X\[0\] has 4, X\[1\] has 3"),
         ([GOOD, spoilt(np.nan)], ValueError, r"X\[1\] contains NaN.*row 3, column 2"),
         ([GOOD, GOOD[:, :3]], ValueError, r"X\[0\] has 4, X\[1\] has 3"),
         ([GOOD, np.empty((0, 4))], ValueError, r"X\[1\].*0 sample"),
@@ -268,3 +280,19 @@ def test_nested_lists_of_numbers_are_one_matrix_and_of_matrices_are_segments():
     assert one.activations_.shape == (30, 2)
     two = CNMF(2, 3, random_state=0).fit([GOOD.tolist(), GOOD.tolist()])
     assert two.activations_.shape == (60, 2)
+
+
+@pytest.mark.parametrize("dtype", [np.uint64, np.int64])
+def test_lengths_do_not_wrap_around(dtype):
+    """Their sum modulo 2⁶⁴ is the number of rows."""
+    step = 2**63 if dtype is np.uint64 else 2**62
+    parts = [step] * (2**64 // step) + [20]
+    with pytest.raises(ValueError, match=f"add up to {2**64 + 20}"):
+        CNMF(1, 2).fit(np.ones((20, 3)), lengths=np.array(parts, dtype))
+    CNMF(1, 2).fit(np.ones((20, 3)), lengths=np.array([12, 8], dtype))
+
+
+def test_segments_of_no_name():
+    ids = np.ma.masked_array(np.zeros(20, int), np.arange(20) == 7)
+    with pytest.raises(ValueError, match="no id at row 7"):
+        CNMF(1, 2).fit(np.ones((20, 3)), segments=ids)

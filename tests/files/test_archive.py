@@ -56,3 +56,23 @@ def test_no_archive_is_left_open_where_writing_fails(recwarn):
     file.close()
     gc.collect()  # numpy's own would complain here that its file is closed
     assert not recwarn.list
+
+
+class Interrupted(Full):
+    """A full disk, and Ctrl-C in the middle of the first array."""
+
+    interrupted = False
+
+    def write(self, content):
+        if len(content) == ARRAYS["a"].nbytes and not self.interrupted:
+            self.interrupted = True
+            raise KeyboardInterrupt
+        return super().write(content) if self.interrupted else io.BytesIO.write(self, content)
+
+
+def test_a_full_disk_does_not_hide_the_interrupt(recwarn):
+    """Closing the archive writes as well, and fails."""
+    with pytest.raises(KeyboardInterrupt):
+        write_npz(Interrupted(), ARRAYS)
+    gc.collect()
+    assert not recwarn.list

@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from motifold.files import fingerprint, fingerprint_of_all
 
@@ -59,3 +60,21 @@ def test_the_data_is_not_copied_whole(of, tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < mapped.nbytes / 10
+
+
+def test_of_a_sparse_matrix():
+    """One whatever its format, order and explicit zeros; another for other entries or a dense X."""
+    X = np.random.default_rng(0).poisson(0.2, (50, 7)).astype(float)
+    entries = sparse.csr_array(X)
+    with_zero = sparse.coo_array(
+        (np.append(entries.data, 0.0), tuple(np.append(c, 0) for c in entries.tocoo().coords)),
+        shape=X.shape,
+    )
+    other = entries.copy()
+    other.data[3] += 1
+    moved = sparse.csr_array(np.roll(X, 1, axis=1))
+    for of in (fingerprint, lambda value: fingerprint_of_all([value])):
+        known = of(entries)
+        assert known == of(entries.tocsc()) == of(sparse.coo_matrix(X)) == of(with_zero)
+        assert known not in [of(other), of(moved), of(X), of(entries.astype(np.float32))]
+    assert with_zero.nnz == entries.nnz + 1, "what is given stays as it is"

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from cases import make_case
 
+from motifold import ANLS
+from motifold.fit import Descent, Rules
 from motifold.fit.clock import Clock, Every
 from motifold.fit.stop import StopReason
 
@@ -59,3 +62,25 @@ def test_reasons_are_strings_with_remedies():
     assert f"{StopReason.MAX_TIME}" == "max_time"
     without = [reason for reason in StopReason if reason.remedy is None]
     assert without == [StopReason.CONVERGED, StopReason.CALLBACK, StopReason.INTERRUPTED]
+
+
+@pytest.mark.parametrize("limit", [None, 5.0])
+def test_a_solver_sees_the_clock_of_the_fit(limit, monkeypatch):
+    """So that passes until H moves no more end with the time of the fit."""
+    seen = []
+
+    def update_H(self, H, statistics, penalties, inner) -> None:
+        seen.append(inner.expired)
+
+    monkeypatch.setattr(ANLS, "update_H", update_H)
+    time = Time()
+    case = make_case([30], N=4, K=2, L=3)
+    with case.engine() as engine:
+        descent = Descent(engine, ANLS(), Rules())
+        descent.iterate(descent.start(*case.handles(engine)), Clock(limit, now=time))
+    if limit is None:
+        assert seen == [None]
+    else:
+        assert not seen[0]()
+        time.now = limit
+        assert seen[0]()

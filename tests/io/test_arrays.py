@@ -10,8 +10,9 @@ import zipfile
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from motifold.io import RecordingError, read
+from motifold.io import Recording, RecordingError, read
 
 X = np.arange(60.0).reshape(20, 3)
 
@@ -441,3 +442,8 @@ def test_loss_over_what_is_observed():
     there = recording.mask
     expected = np.linalg.norm((X - guess)[there]) / np.linalg.norm(X[there])
     assert recording.relative_loss(guess) == pytest.approx(expected)
+
+
+def test_a_recording_holds_arrays_and_says_what_to_do_with_a_sparse_matrix():
+    with pytest.raises(RecordingError, match=r"counts: the data is a sparse matrix.*to CNMF"):
+        Recording(csr_array(X), "counts")

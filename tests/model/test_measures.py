@@ -7,7 +7,8 @@ import pytest
 
 from motifold import CNMF, explained_power
 from motifold.io import Recording
-from motifold.model.measures import Power, explained, relative_loss
+from motifold.model.losses import SQUARED
+from motifold.model.measures import Power
 
 
 def test_shares_and_loss_by_their_definitions():
@@ -23,14 +24,14 @@ def test_shares_and_loss_by_their_definitions():
     np.testing.assert_allclose(power.shares, np.maximum(shares, 0))
     left = (X - parts.sum(axis=0))[seen]
     assert power.loss == pytest.approx(np.linalg.norm(left) / np.linalg.norm(X[seen]))
-    assert explained(power.loss) == pytest.approx(1 - power.loss**2)
+    assert power.explained == pytest.approx(1 - power.loss**2)
 
 
 def test_silence_has_one_answer():
     """As ``loss_`` and ``score``: 0 where nothing is left, infinite where something is."""
     zeros, ones = np.zeros((5, 2)), np.ones((5, 2))
-    assert relative_loss(0.0, 0.0) == 0.0
-    assert relative_loss(1.0, 0.0) == np.inf
+    assert SQUARED.relative(0.0, 0.0) == 0.0
+    assert SQUARED.relative(1.0, 0.0) == np.inf
     silence = Recording(zeros, "silence")
     assert silence.relative_loss(zeros) == 0.0
     assert silence.relative_loss(ones) == np.inf

@@ -46,6 +46,16 @@ def test_bars_are_shares_of_power(model: CNMF, X: np.ndarray) -> None:
     assert f"together: {together:.1f}" in axes_of(figure)["shares"].get_xlabel()
 
 
+def test_bars_of_another_loss_are_shares_of_the_reconstruction(X: np.ndarray) -> None:
+    model = CNMF(3, 4, beta_loss=1, random_state=0, max_iter=10, tol=0).fit(X)
+    figure = plot_contributions(model, X)
+    made = np.array([part.sum() for part in model.reconstruct_components()])
+    np.testing.assert_allclose(bars(figure), 100 * made / made.sum(), rtol=1e-6)
+    label = axes_of(figure)["shares"].get_xlabel()
+    assert "share of the reconstruction" in label
+    assert f"together: {100 * (1 - model.loss_):.1f} of the deviance" in label
+
+
 def test_missing_values_do_not_count(model: CNMF, X: np.ndarray) -> None:
     holes = X.copy()
     holes[50:100, ::2] = np.nan

@@ -64,6 +64,15 @@ def test_the_suggested_number_of_motifs_is_marked_in_every_panel():
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [0.9, 0.6, 0.3, 0.3, 0.31])
 
 
+def test_the_axis_says_which_error():
+    found = sweep_of()
+    assert plot_n_components(found).axes[0].get_ylabel() == "test error (relative)"
+    for record in found.table:
+        record["beta_loss"] = 1
+    by_kl = Sweep(Table(found.table.records), found.motifs)
+    assert plot_n_components(by_kl).axes[0].get_ylabel() == "held-out deviance (relative)"
+
+
 def test_what_was_not_measured_is_left_out():
     figure = plot_n_components(sweep_of(test_error=False))
     assert [axes.get_label() for axes in figure.axes] == ["dissx", "n_significant"]

@@ -53,6 +53,16 @@ def test_labels_differ_in_colour_style_and_marker() -> None:
     assert len({str(line._dash_pattern) for line in ax.lines}) >= 6
 
 
+def test_the_axis_says_which_loss() -> None:
+    X = np.random.default_rng(0).random((40, 3))
+    settings = {"max_iter": 3, "tol": 0, "random_state": 0}
+    kl, other, squared = (CNMF(1, 2, beta_loss=b, **settings).fit(X) for b in (1, 0.5, 2))
+    assert plot_loss({"a": [kl, kl]}).get_ylabel() == "relative deviance (Kullback-Leibler)"
+    assert plot_loss({"a": other}).get_ylabel() == "relative deviance (β = 0.5)"
+    assert plot_loss({"a": kl, "b": squared}).get_ylabel() == "relative loss"
+    assert plot_loss({"a": kl.history_}).get_ylabel() == "relative loss"
+
+
 def test_a_fitted_model_is_a_history(model: CNMF) -> None:
     ax = plot_loss({"HALS": model}, title="hals")
     assert (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()) == (

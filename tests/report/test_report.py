@@ -17,6 +17,7 @@ from scipy.ndimage import gaussian_filter1d
 from motifold import CNMF
 from motifold.datasets import make_sequences
 from motifold.findings import sort_features
+from motifold.findings.decomposition import Decomposition
 from motifold.findings.facts import Facts
 from motifold.io import Recording, read
 from motifold.report import pictures, sentences, write_report, write_sound
@@ -161,6 +162,31 @@ def test_warnings_in_plain_words(model):
     assert "converged" not in same
 
 
+def test_another_loss_is_told(tmp_path):
+    counts = np.random.default_rng(0).poisson(2 * X).astype(float)
+    model = CNMF(2, 8, beta_loss="kullback-leibler", random_state=0, tol=0.01).fit(counts)
+    path = tmp_path / "report.html"
+    write_report(path, model, Recording(counts, "counts.npy"))
+    text = path.read_text()
+    told = re.sub(r"<[^>]*>", " ", text)
+    assert re.search(r"loss\s+Kullback-Leibler", told)
+    assert re.search(rf"deviance explained\s+{100 * (1 - model.loss_):.1f}%", told)
+    assert "power explained" not in told
+    assert "share of reconstruction" in told
+    assert "share of the reconstruction that it makes" in told
+    assert "share of the recording's power" not in told
+
+
+def test_a_fit_that_explains_little_says_of_what():
+    noise = np.random.default_rng(0).poisson(0.5, (300, 6)).astype(float)
+    for beta, what in ((1, "deviance"), (2, "power")):
+        model = CNMF(1, 2, beta_loss=beta, random_state=0, max_iter=2, tol=0).fit(noise)
+        model.activations_ *= 1e-3
+        facts = Facts.gather(model, Recording(noise, "noise", lengths=(300,)))
+        flat = replace(facts, fit=Decomposition.of(model, noise))
+        assert f"% of the {what}: look" in " ".join(sentences.warnings_of(flat))
+
+
 CHIRP = np.sin(2 * np.pi * np.cumsum(np.linspace(400, 1200, 800)) / 4000)
 STARTS = (2000, 7000, 12000, 16000)
 
@@ -209,6 +235,17 @@ def test_the_sound_of_a_recording_in_segments(tmp_path, chirps):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     write_sound(tmp_path / "c", model, recording)
     assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
+
+
+def test_the_recording_is_not_replaced(tmp_path, chirps):
+    model, recording = chirps
+    source = tmp_path / "chirps.wav"
+    (tmp_path / "link.wav").symlink_to(source)
+    before = source.read_bytes()
+    for write in (write_sound, write_report):
+        with pytest.raises(ValueError, match=r"link\.wav is the recording itself"):
+            write(tmp_path / "link.wav", model, recording)
+    assert source.read_bytes() == before
 
 
 def test_what_cannot_be_heard(tmp_path, chirps):

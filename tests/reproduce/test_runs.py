@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import warnings
 
 import numpy as np
 import pytest
@@ -150,11 +151,44 @@ def test_what_was_made_otherwise_is_made_again(small, fitted, tmp_path):
     run(*common, "0.3")
     fitted.clear()
     (tmp_path / "runs/songbird/song-MU-published-0.npz").write_bytes(b"PK broken")
-    run(*common, "0.3")
+    answer = run(*common, "0.3")
+    assert "song-MU-published-0.npz is damaged" in answer.output
     assert fitted == [("song", "MU", "published", 0)]
     fitted.clear()
     run(*common, "0.36")
     assert len(fitted) == 6
+
+
+def test_a_damaged_file_is_told_and_never_taken_for_a_fit(tmp_path):
+    store = runs.RunStore(tmp_path, "songbird")
+    store.start(runs.Plan(SMALL["songbird"], 1, 0.3))
+    course = [
+        np.arange(50),
+        np.linspace(0, 1, 50),
+        np.linspace(1, 0.2, 50),
+        np.ones((2, 3, 4), "f4"),
+    ]
+    key = ("MU", "published", 0)
+    store.save(runs.Run("songbird", "song", *key, *course), 0.5, "of the problem")
+    path = store.path("song", *key)
+    data, rng, lost = path.read_bytes(), np.random.default_rng(0), 0
+    for place in rng.integers(len(data), size=100):
+        changed = bytearray(data)
+        changed[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(changed)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found = store.load("song", key, 0.5, "of the problem")
+        if found is None:
+            lost += 1
+            assert all(path.name in str(warning.message) for warning in told)
+        else:  # a bit that means nothing, as those of the time of day
+            for name, value in zip(("iteration", "seconds", "loss"), course, strict=False):
+                np.testing.assert_array_equal(getattr(found, name), value)
+    assert lost > 50
+    (store.folder / "plan.json").write_text('{"seeds": 1')
+    with pytest.warns(UserWarning, match=r"plan\.json is damaged"):
+        assert store.plan(SMALL["songbird"]) is None
 
 
 def test_fits_of_an_unfinished_plan_are_not_mixed_with_older_ones(small, tmp_path, monkeypatch):

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import make_case
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from motifold import ANLS
+from motifold.engines.cpu.statistics import h_statistics
 from motifold.engines.cpu.threads import Workers
 from motifold.kernels.pivoting import pivot_column, scratch
+from motifold.solvers import anls
 from motifold.solvers.anls import nonnegative_rows
+from motifold.solvers.base import Inner
 
 
 def random_problem(seed: int, M: int, R: int, rows: int):
@@ -80,3 +85,43 @@ def test_the_backup_rule_ends_cycles():
         assert x.min() >= 0
         assert dual.min() >= -slack
         assert abs(x @ dual) <= slack * (1 + np.abs(x).max())
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.1])
+def test_many_more_unknowns_than_bins(l1):
+    """Exchanges went round in circles there, and what they left was worse than the start."""
+    rng = np.random.default_rng(0)
+    design, targets = rng.random((20, 100)), rng.random((6, 20))
+    G, Q = design.T @ design, targets @ design - l1
+    ours = nonnegative_rows(G, Q, rng.random((6, 100)), Workers(1))
+    ridge = np.linalg.cholesky(G + 1e-9 * np.eye(100)).T
+    best = np.array([nnls(ridge, np.linalg.solve(ridge.T, q), maxiter=10_000)[0] for q in Q])
+    ours, best = (np.einsum("rm,rm->r", 0.5 * x @ G - Q, x) for x in (ours, best))
+    assert np.all(ours <= best + 1e-6 * np.abs(best))
+
+
+def count_passes(monkeypatch, dtype, expired=None) -> int:
+    """Passes of an exact update of H."""
+    case = make_case([40], N=6, K=3, L=5, seed=2)
+    passes = []
+
+    def counted(*args):
+        passes.append(1)
+        return pass_H(*args)
+
+    pass_H = anls.pass_H
+    monkeypatch.setattr(anls, "pass_H", counted)
+    H = case.H.astype(dtype)
+    with Workers(1) as workers:
+        statistics = h_statistics(case.problem(dtype), case.W.astype(dtype), workers)
+        ANLS("exact").update_H(H, statistics, case.problem(dtype).penalties, Inner(expired=expired))
+    return len(passes)
+
+
+def test_exact_passes_end_where_only_rounding_moves(monkeypatch):
+    assert 5 < count_passes(monkeypatch, np.float32) < 300
+
+
+def test_exact_passes_end_when_the_time_is_up(monkeypatch):
+    assert count_passes(monkeypatch, np.float64) > 5
+    assert count_passes(monkeypatch, np.float64, lambda: True) == 1

@@ -6,14 +6,17 @@ import random
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import motifold
 from motifold import CNMF
 from motifold.datasets import make_sequences
+from motifold.storage import checkpoint
 from motifold.storage.checkpoint import Checkpoint, identity_of
 
 X = make_sequences(300, 15, 3, 8, random_state=1).X
@@ -45,10 +48,13 @@ def assert_same(found: CNMF, expected: CNMF):
     assert (found.n_iter_, found.stop_reason_) == (expected.n_iter_, expected.stop_reason_)
 
 
-@pytest.mark.parametrize("solver", ["hals", "anls", "mu"])
+@pytest.mark.parametrize(
+    ("solver", "beta_loss"),
+    [("hals", 2), ("anls", 2), ("mu", 2), ("auto", "kullback-leibler"), ("mu", 0.5)],
+)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_stopped_after_any_iteration(tmp_path, solver):
-    settings = {**SETTINGS, "solver": solver, "max_iter": 12}
+def test_stopped_after_any_iteration(tmp_path, solver, beta_loss):
+    settings = {**SETTINGS, "solver": solver, "beta_loss": beta_loss, "max_iter": 12}
     whole = CNMF(**settings).fit(X)
     path = tmp_path / "a.checkpoint"
     after, finished = 0, False
@@ -82,6 +88,34 @@ def test_another_fit_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ValueError, match="no checkpoint of motifold"):
         Checkpoint(path, identity_of(model, X)).restore()
+
+
+def test_sparse_data_is_known_by_its_entries(tmp_path):
+    """Not by what Python shows of it, which leaves most of them out."""
+    path = tmp_path / "a.checkpoint"
+    entries = csr_array(np.where(X > 0.5, X, 0))
+    model = CNMF(**SETTINGS, max_iter=10)
+    with pytest.raises(Stop):
+        CountedCheckpoint(path, identity_of(model, entries), after=5).fit(model, entries)
+    other = entries.copy()
+    other.data[len(other.data) // 2] *= 2
+    with pytest.raises(ValueError, match="another fit: X differs"):
+        Checkpoint(path, identity_of(model, other)).restore()
+    checkpoint = Checkpoint(path, identity_of(model, entries.tocsc()))
+    assert checkpoint.restore() == 4
+
+
+def test_another_loss_is_refused(tmp_path):
+    path = tmp_path / "a.checkpoint"
+    model = CNMF(**SETTINGS, beta_loss="kullback-leibler")
+    with pytest.raises(Stop):
+        CountedCheckpoint(path, identity_of(model, X), after=5).fit(model, X)
+    for other in ("itakura-saito", "frobenius", 1.5):
+        with pytest.raises(ValueError, match="another fit: beta_loss"):
+            Checkpoint(path, identity_of(CNMF(**SETTINGS, beta_loss=other), X)).restore()
+    # The same loss and solver by other names.
+    same = CNMF(**SETTINGS, beta_loss=np.float64(1), solver="mu")
+    assert Checkpoint(path, identity_of(same, X)).restore() == 4
 
 
 # --- the command, stopped by signals ----------------------------------------------------------
@@ -215,11 +249,15 @@ class Interrupt:
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-@pytest.mark.parametrize("after", [2, 7, 40])
-def test_an_interrupted_fit_goes_on(tmp_path, after, error):
+@pytest.mark.parametrize(
+    ("after", "loss"), [(2, "frobenius"), (7, "frobenius"), (40, "frobenius"), (7, 1)]
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_an_interrupted_fit_goes_on(tmp_path, after, loss, error):
     path = tmp_path / "fit.checkpoint"
-    whole = CNMF(**SETTINGS).fit(X)
-    model = CNMF(**SETTINGS, callback=Interrupt(after, error))
+    settings = {**SETTINGS, "beta_loss": loss} | ({} if loss == "frobenius" else {"max_iter": 20})
+    whole = CNMF(**settings).fit(X)
+    model = CNMF(**settings, callback=Interrupt(after, error))
     with pytest.raises(error):
         motifold.fit_with_checkpoint(model, X, path)
     assert path.exists()
@@ -286,6 +324,109 @@ def test_a_failed_write_does_not_hide_what_broke_the_fit_off(tmp_path, monkeypat
         motifold.fit_with_checkpoint(CNMF(**SETTINGS, callback=Interrupt(5, error)), X, path)
     assert "fit.checkpoint could not be written" in caught.value.__notes__[0]
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), MemoryError()])
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_fit(tmp_path, monkeypatch, failure):
+    """Nor does it say so at every iteration; and when there is room again it is written."""
+    path = tmp_path / "fit.checkpoint"
+    tried, written = [], []
+
+    def full(file, arrays, write=checkpoint.write_npz):
+        tried.append(arrays)
+        if not 3 < len(tried) < 6:
+            raise failure
+        write(file, arrays)
+
+    monkeypatch.setattr(checkpoint, "write_npz", full)
+    model = CNMF(**SETTINGS, callback=lambda state: written.append(path.exists()))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = motifold.fit_with_checkpoint(model, X, path, every=0)
+    assert_same(found, CNMF(**SETTINGS).fit(X))
+    assert len(tried) > 10
+    told = [str(warning.message) for warning in caught]
+    assert len(told) == 2, "when it began, and when it began again"
+    assert all("fit.checkpoint could not be written: " in line for line in told)
+    assert all("The fit goes on" in line for line in told)
+    assert True in written
+    assert not list(tmp_path.iterdir())
+
+
+FULL = """
+import resource, signal, sys, warnings
+import numpy as np
+import motifold
+
+warnings.simplefilter("ignore")
+path, interrupted = sys.argv[1], sys.argv[2] == "interrupted"
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+def full(state):  # as a full disk: longer files fail
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5000, resource.RLIM_INFINITY))
+    if interrupted and state.iteration == 8:
+        raise KeyboardInterrupt
+
+X = np.random.default_rng(0).random((500, 8))
+model = motifold.CNMF(3, 5, random_state=0, tol=0, max_iter=20, n_jobs=1, callback=full)
+try:
+    print(motifold.fit_with_checkpoint(model, X, path, every=0).n_iter_)
+except KeyboardInterrupt as interrupt:
+    print("interrupted", *interrupt.__notes__)
+"""
+
+
+@pytest.mark.parametrize("case", ["done", "interrupted"])
+def test_a_full_disk(tmp_path, case):
+    """No archive is left open that would complain, and Ctrl-C is Ctrl-C."""
+    pytest.importorskip("resource")
+    path = tmp_path / "fit.checkpoint"
+    command = [sys.executable, "-c", FULL, str(path), case]
+    answer = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert answer.stderr == ""
+    if case == "done":
+        assert answer.stdout == "20\n"
+        assert not path.exists()
+    else:
+        assert answer.stdout.startswith(f"interrupted {path} could not be written: [Errno 27]")
+    assert not list(tmp_path.glob(".motifold-*"))
+
+
+def test_a_checkpoint_that_does_not_go_away(tmp_path, monkeypatch):
+    def fail(self, **_):
+        raise PermissionError(13, "Permission denied", str(self))
+
+    monkeypatch.setattr(Path, "unlink", fail)
+    with pytest.warns(UserWarning, match=r"fit\.checkpoint could not be removed: .*Permission"):
+        found = motifold.fit_with_checkpoint(CNMF(**SETTINGS), X, tmp_path / "fit.checkpoint")
+    assert found.converged_
+
+
+@pytest.mark.parametrize("resume", [True, False])
+@pytest.mark.parametrize("several", [True, False])
+def test_the_data_is_not_replaced(tmp_path, resume, several):
+    path = tmp_path / "counts.npy"
+    np.save(path, X)
+    (tmp_path / "link").symlink_to(path)
+    mapped = np.load(path, mmap_mode="r")
+    data = [X, mapped] if several else mapped[:-1]
+    with pytest.raises(ValueError, match="is the file of X itself"):
+        motifold.fit_with_checkpoint(CNMF(**SETTINGS), data, tmp_path / "link", resume=resume)
+    np.testing.assert_array_equal(np.load(path), X)
+
+
+def test_what_is_a_checkpoint(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    assert not checkpoint.is_checkpoint(path)
+    with pytest.raises(KeyboardInterrupt):
+        motifold.fit_with_checkpoint(CNMF(**SETTINGS, callback=Interrupt(4)), X, path)
+    assert checkpoint.is_checkpoint(path)
+    assert checkpoint.is_checkpoint(Path(__file__).parent / "made_by_0_1" / "fit.checkpoint")
+    path.write_bytes(path.read_bytes()[:50])
+    assert checkpoint.is_checkpoint(path), "a part of one"
+    for other in ("model.npz", "recording.npy"):
+        assert not checkpoint.is_checkpoint(Path(__file__).parent / "made_by_0_1" / other)
+    assert not checkpoint.is_checkpoint(tmp_path)
 
 
 def test_a_place_that_is_none_is_refused_before_the_fit(tmp_path):

@@ -1,8 +1,8 @@
-"""What 0.1.0 left on disk still works: a model file, a pickle, a checkpoint.
+"""What 0.1.0 left on disk still works: a model file, a pickle, a checkpoint, the store of a sweep.
 
 Made at the commit of 0.1.0 from ``recording.npy`` (two planted motifs) by ``CNMF(2, 4,
 random_state=0)``: fitted with lengths [70, 50] for the first two; and without them, interrupted in
-the fifth iteration, for the checkpoint.
+the fifth iteration, for the checkpoint. The store is that of the sweep below.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pytest
 
 import motifold
 from motifold import CNMF
+from motifold.findings import sweeping
 
 HERE = Path(__file__).parent / "made_by_0_1"
 X = np.load(HERE / "recording.npy")
@@ -33,6 +34,7 @@ def unpickled() -> CNMF:
 def test_a_model_of_0_1(read, tmp_path):
     model = read()
     assert model.stop_reason_ == "converged"
+    assert (model.beta_loss, model.solver) == ("frobenius", "hals")
     assert model.loss_ == pytest.approx(0.0581436612750786)
     assert len(model.history_.loss) == model.n_iter_ + 1
     found = model.transform(X, lengths=LENGTHS)
@@ -53,5 +55,30 @@ def test_a_checkpoint_of_0_1_goes_on(tmp_path):
     model = CNMF(2, 4, random_state=0, callback=lambda state: seen.append(state.iteration))
     motifold.fit_with_checkpoint(model, X, path)
     assert model.converged_
-    assert seen[0] > 1, "it did not begin anew"
+    assert seen[0] > 1, "it has begun anew"
     assert model.loss_ == pytest.approx(0.1566114543418408, rel=0.02)
+
+
+def test_a_store_of_0_1_goes_on(tmp_path, monkeypatch):
+    shutil.copy(HERE / "sweep.runs", tmp_path)
+    shutil.copytree(HERE / "sweep.runs.fits", tmp_path / "sweep.runs.fits")
+    grid = {"n_lags": 4, "n_seeds": 2, "n_null": 20, "n_jobs": 1, "progress": False}
+    done = []
+    original = sweeping.run_trial
+    monkeypatch.setattr(sweeping, "run_trial", lambda *run: done.append(run[1:3]) or original(*run))
+    for _ in range(2):  # the second time it is a store of today
+        found = motifold.sweep(X, n_components=[1, 2], path=tmp_path / "sweep.runs", **grid)
+        assert not done
+        losses = [0.3803940993651905, 0.3803930884588647, 0.1566114543418408, 0.10596645455677794]
+        assert found.table["loss"].tolist() == losses
+        assert found.table["dissx"][2] == pytest.approx(0.02577, rel=1e-3)
+    motifold.sweep(X, n_components=[1, 2, 3], path=tmp_path / "sweep.runs", **grid)
+    assert [(point["n_components"], seed) for point, seed in done] == [(3, 0), (3, 1)]
+
+
+def test_a_checkpoint_of_0_1_is_no_fit_of_another_loss(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    shutil.copy(HERE / "fit.checkpoint", path)
+    model = CNMF(2, 4, random_state=0, beta_loss="kullback-leibler")
+    with pytest.raises(ValueError, match="another fit: beta_loss, solver differs"):
+        motifold.fit_with_checkpoint(model, X, path)

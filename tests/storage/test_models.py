@@ -146,6 +146,22 @@ def test_solvers_come_back(model, solver, tmp_path):
     assert load(tmp_path / "m").solver == solver
 
 
+@pytest.mark.parametrize("beta_loss", ["kullback-leibler", "itakura-saito", 0.5, np.float32(1.5)])
+def test_losses_come_back(beta_loss, tmp_path):
+    X = recording() + 0.1
+    model = fitted(X, beta_loss=beta_loss)
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.beta_loss == model.beta_loss
+    assert again.solver == "auto"
+    assert again.loss_ == model.loss_
+    assert again.reconstruction_err_ == model.reconstruction_err_
+    pickled = pickle.loads(pickle.dumps(model))
+    for other in (again, pickled):
+        same_transform(other, model, X)
+        assert other.score(X) == model.score(X)
+
+
 def test_numpy_scalars_become_numbers(model, tmp_path):
     model.set_params(
         n_components=np.int32(2), tol=np.float64(0.1), normalize=np.True_, random_state=np.uint32(7)
@@ -169,7 +185,7 @@ def test_what_cannot_be_stored_is_named_once_and_left_out(model, tmp_path):
     assert len(caught) == 1
     assert caught[0].filename == __file__
     loaded = load(tmp_path / "m")
-    assert (loaded.solver, loaded.callback, loaded.random_state) == ("hals", None, None)
+    assert (loaded.solver, loaded.callback, loaded.random_state) == ("auto", None, None)
     assert loaded.max_iter == 7
     same_transform(loaded, model)
 
@@ -569,6 +585,10 @@ def test_values_that_no_factor_has(original, path, name, value):
         ("params", {"solver": {"solver": "hals", "options": {"evil": 1}}}, "evil"),
         ("params", {"solver": {"solver": ["hals"], "options": {}}}, "solver"),
         ("params", {"max_time": {"float": "1"}}, "float"),
+        ("params", {"beta_loss": "poisson"}, "beta_loss"),
+        ("params", {"beta_loss": {"float": "nan"}}, "beta_loss"),
+        ("params", {"beta_loss": True}, "beta_loss"),
+        ("params", {"beta_loss": None}, "beta_loss"),
         ("fitted", {"evil": 1}, "evil"),
         ("fitted", {"_lengths": [40, 1]}, "shape"),
         ("fitted", {"_lengths": [41, -1]}, "_lengths"),
@@ -695,6 +715,10 @@ def test_a_pickle_of_0_1_has_its_attributes_under_their_public_names(original):
     assert old.lengths_ == [25, 15]
     assert old.origin_["rate"] == 5.0
     assert not {"_lengths", "_recording"} & vars(old).keys()
+    del state["beta_loss"]  # there was one loss only
+    old = CNMF.__new__(CNMF)
+    old.__setstate__(state)
+    assert old.beta_loss == "frobenius"
     del state["_recording"]  # fitted in Python: there was none
     old = CNMF.__new__(CNMF)
     old.__setstate__(state)
@@ -719,3 +743,17 @@ def test_how_the_data_was_read_goes_along(tmp_path):
         model.origin_ = hostile
         with pytest.raises(ValueError, match="recording"):
             model.save(path)
+
+
+@pytest.mark.parametrize("beta_loss", ["frobenius", "kullback-leibler"])
+def test_the_background_comes_back(beta_loss, tmp_path):
+    X = recording() + 0.5
+    model = fitted(X, background=True, beta_loss=beta_loss)
+    model.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert_array_equal(loaded.background_, model.background_, strict=True)
+    assert_array_equal(loaded.transform(X), model.transform(X))
+    assert vars(loaded).keys() == vars(model).keys()
+    model.background_ = model.background_[:-1]
+    with pytest.raises(ValueError, match="background_ has shape"):
+        model.save(tmp_path / "m")

@@ -2,17 +2,19 @@
 
 Built with click: it is light (no further dependencies), kept up, completes names in the shell, and
 has a runner for tests. A command is one file of this folder with a function ``command``, and one
-line in ``_COMMANDS``. At import such a file may import click, ``_shared`` and ``_fitting`` alone,
-so that ``motifold --help`` answers at once; what the command needs, it imports when it runs.
+line in ``_COMMANDS``. At import such a file may import click and the files with an underscore
+alone, so that ``motifold --help`` answers at once; what the command needs, it imports when it runs.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 import click
 
 from motifold import __version__
+from motifold.cli._terminal import interruptible, visible
 
 _COMMANDS = (
     "demo",
@@ -39,6 +41,15 @@ class _Commands(click.Group):
             return None
         command: click.Command = import_module(f"motifold.cli.{cmd_name}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; Ctrl-C, SIGTERM and errors end it in one way."""
+        with interruptible():
+            try:
+                return super().invoke(ctx)
+            except click.ClickException as error:
+                error.message = visible(error.message)  # type: ignore[misc]
+                raise
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

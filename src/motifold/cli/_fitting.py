@@ -5,6 +5,7 @@ None of them has a default here: what the user does not say, ``CNMF`` decides.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ import click
 from motifold.cli._shared import FileCommand
 
 _MODEL = "The model"
+_SHORT_LOSSES = {"kl": "kullback-leibler", "is": "itakura-saito"}
 
 
 class SectionedOption(click.Option):
@@ -42,6 +44,29 @@ class _Weights(click.ParamType):
         if not all(0 <= weight < math.inf for weight in weights):
             self.fail(f"{value!r} is no list of weights such as 0,0.01,0.1.", param, ctx)
         return weights
+
+
+class _BetaLoss(click.ParamType):
+    """A loss by its name, a short one, or its β."""
+
+    name = "loss"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | float:
+        """The name or the number that ``CNMF`` takes, or a complaint in click's way."""
+        from motifold.model.losses import loss_of
+
+        found: str | float = _SHORT_LOSSES.get(value, value)
+        if isinstance(found, str):
+            with contextlib.suppress(ValueError):
+                found = float(found)
+        try:
+            loss_of(found)
+        except ValueError:
+            names = ", ".join(("frobenius", "kullback-leibler (kl)", "itakura-saito (is)"))
+            self.fail(f"{value!r} is no loss: give {names} or a number β.", param, ctx)
+        return found
 
 
 class FittingCommand(FileCommand):
@@ -78,7 +103,7 @@ def given_parameters(options: dict[str, Any]) -> dict[str, Any]:
     """What the user said of the model, taken out of the options."""
     from motifold.model.penalties import PENALTIES
 
-    names = ("solver", "boundary", "center", "max_iter", "tol", "n_init")
+    names = ("solver", "beta_loss", "boundary", "background", "center", "max_iter", "tol", "n_init")
     penalties = (penalty.name for penalty in PENALTIES)
     given = {name: options.pop(name) for name in (*names, *penalties)}
     return {name: value for name, value in given.items() if value is not None}
@@ -89,8 +114,19 @@ def _parameters() -> list[Callable[..., Any]]:
     return [
         click.option(
             "--solver",
-            type=click.Choice(["hals", "anls", "mu"]),
-            help="The algorithm.  [default: hals]",
+            type=click.Choice(["auto", "hals", "anls", "mu"]),
+            help="The algorithm: hals or anls for squared error, mu for any loss.  [default: auto, "
+            "hals or mu]",
+            **common,
+        ),
+        click.option(
+            "--loss",
+            "beta_loss",
+            type=_BetaLoss(),
+            metavar="LOSS",
+            help="How the model is compared with the data: frobenius (squared error), "
+            "kullback-leibler or kl (counts), itakura-saito or is (power spectra), or the number β "
+            "of a β-divergence.  [default: frobenius]",
             **common,
         ),
         click.option(
@@ -98,6 +134,13 @@ def _parameters() -> list[Callable[..., Any]]:
             type=click.Choice(["zero", "valid"]),
             help="Whether the end of a segment may cut a motif off (zero), or not (valid).  "
             "[default: zero]",
+            **common,
+        ),
+        click.option(
+            "--background/--no-background",
+            default=None,
+            help="Learn a constant of every feature beside the motifs: ongoing activity, a noise "
+            "floor.  [default: no-background]",
             **common,
         ),
         click.option(

@@ -1,6 +1,7 @@
 """What the commands share: options that say how a file is read, errors, exit codes, output.
 
-At import this module needs click alone, as the commands do.
+At import this module needs click alone, as the commands do; and ``_terminal``, through which all
+output goes.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._terminal import say
+
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.io import Recording
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 # Exit codes beyond click's own: 0 done, 1 failed, 2 wrong usage.
 EXIT_DATA = 3  # a file of data, a model or a checkpoint that cannot be used
 EXIT_LIBRARY = 4  # an optional library is missing
-EXIT_INTERRUPTED = 130  # Ctrl-C; 143 after SIGTERM
 
 EXIT_CODES = """\b
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a file cannot be used, 4 an optional library is
@@ -63,6 +65,11 @@ _READING = (
     ),
     click.option("--channel", type=int, metavar="N", help="Of a sound, from 0; else their mean."),
     click.option("--max-bytes", type=int, metavar="N", help="What compressed data may unpack to."),
+    click.option(
+        "--isolate/--no-isolate",
+        default=None,
+        help="Read the file in a process of its own, which may crash.  [default: for info]",
+    ),
 )
 _NAMES = (
     "kind", "key", "orientation", "rate", "negatives", "missing", "time", "bin_size", "epochs",
@@ -82,7 +89,9 @@ class FileCommand(click.Command):
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
             if record is not None and isinstance(parameter, click.Option):
-                title = "How the file is read" if parameter.name in _NAMES else "Options"
+                title = "Options"
+                if parameter.name in (*_NAMES, "isolate"):
+                    title = "How the file is read"
                 title = getattr(parameter, "section", title)
                 sections.setdefault(title, []).append(record)
         for title, records in sections.items():
@@ -128,10 +137,17 @@ def output_option(default: str | None, **more: Any) -> Callable[..., Any]:
     )
 
 
-def recording_of(path: Path, options: dict[str, Any], model: CNMF | None = None) -> Recording:
-    """Read the file; what is not said is taken from how the model's own data was read."""
+def recording_of(
+    path: Path, options: dict[str, Any], model: CNMF | None = None, *, isolate: bool = False
+) -> Recording:
+    """Read the file; what is not said is taken from how the model's own data was read.
+
+    ``isolate``: whether in a process of its own, unless the options say.
+    """
     from motifold.io import RecordingError, read
 
+    said = options.pop("isolate", None)
+    isolate = isolate if said is None else said
     given = {name: options.pop(name) for name in _NAMES if name in options}
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(given.get("rate"), str):
@@ -142,7 +158,7 @@ def recording_of(path: Path, options: dict[str, Any], model: CNMF | None = None)
         given.get("kind", path.suffix)
     ):
         given = {**origin["options"], **given}
-    recording = read(path, **given)
+    recording = read(path, isolate=isolate, **given)
     if model is not None:
         N, (T, found) = model.n_features_in_, recording.shape
         if found != N:
@@ -175,7 +191,7 @@ def load_model(path: Path) -> CNMF:
     try:
         return motifold.load(path)
     except (ValueError, OSError) as error:
-        raise Failure(_told(error), EXIT_DATA) from error
+        raise Failure(told(error), EXIT_DATA) from error
 
 
 class Failure(click.ClickException):
@@ -189,8 +205,11 @@ class Failure(click.ClickException):
 def in_words_of_options(message: str) -> str:
     """``orientation="time_first"`` becomes ``--orientation time_first``, and so on."""
     names = "|".join(_NAMES)
+    message = re.sub(r"""\bbeta_loss=["']?([\w.-]*\w)["']?""", r"--loss \1", message)
     message = re.sub(
-        rf'\b({names})="(\w+)"', lambda m: f"--{m[1].replace('_', '-')} {m[2]}", message
+        rf"""\b(solver|{names})=["'](\w+)["']""",
+        lambda m: f"--{m[1].replace('_', '-')} {m[2]}",
+        message,
     )
     return re.sub(
         rf"\b(with|set|leave|give) ({names})\b",
@@ -205,7 +224,7 @@ def friendly() -> Iterator[None]:
     from motifold.io import RecordingError
 
     def tell(message: Any, *rest: Any) -> None:
-        click.echo(f"Warning: {message}", err=True)
+        say(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("default")
@@ -214,16 +233,19 @@ def friendly() -> Iterator[None]:
         try:
             yield
         except (RecordingError, OSError) as error:
-            raise Failure(_told(error), EXIT_DATA) from error
+            raise Failure(told(error), EXIT_DATA) from error
         except ImportError as error:
             raise Failure(str(error), EXIT_LIBRARY) from error
         except (ValueError, TypeError, NotImplementedError, MemoryError) as error:
             raise Failure(str(error) or type(error).__name__, 1) from error
 
 
-def _told(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename2 or error.filename}: {error.strerror}."
+def told(error: Exception, path: Path | None = None) -> str:
+    """The error in a sentence, with the name of its file, or of ``path`` instead."""
+    if isinstance(error, OSError) and error.strerror:
+        name = path or error.filename2 or error.filename
+        if name is not None:
+            return f"{name}: {error.strerror}."
     return str(error)
 
 
@@ -231,7 +253,7 @@ def print_json(record: dict[str, Any]) -> None:
     """One JSON object; NaN and infinity, which JSON lacks, are null."""
     from motifold.files import plain_tree
 
-    click.echo(json.dumps(plain_tree(record), indent=2, allow_nan=False))
+    say(json.dumps(plain_tree(record), indent=2, allow_nan=False))
 
 
 def on_a_terminal() -> bool:
@@ -247,19 +269,3 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 def _cell(value: Any) -> str:
     return f"{value:.9g}" if isinstance(value, float) else str(value)
-
-
-def check_outputs(*paths: Path | None) -> None:
-    """Better no work than no place for its result."""
-    from motifold.files import check_writable
-
-    for path in paths:
-        if path is not None:
-            check_writable(path)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all."""
-    from motifold.files import write_whole
-
-    write_whole(path, text)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from motifold.cli._shared import json_option, print_json
+from motifold.cli._terminal import say, visible
 
 _CORE = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl", "tqdm", "click")
 _OPTIONAL = {
@@ -40,12 +41,12 @@ def command(as_json: bool) -> None:
         print_json(told)
     else:
         for title, entries in told.items():
-            click.echo(click.style(title, bold=True))
+            say(title, bold=True)
             rows = (
                 entries.items() if isinstance(entries, dict) else ((line, "") for line in entries)
             )
             for name, value in rows:
-                click.echo(f"  {name:<22} {value}".rstrip())
+                say(f"  {name:<22} {visible(value, one_line=True)}".rstrip())
     raise SystemExit(1 if told["problems"] else 0)
 
 

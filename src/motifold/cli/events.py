@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    check_outputs,
     csv_text,
     friendly,
     load_model,
@@ -19,8 +19,8 @@ from motifold.cli._shared import (
     print_json,
     reading_options,
     recording_of,
-    write_text,
 )
+from motifold.cli._terminal import say
 
 
 @click.command("events", cls=FileCommand)
@@ -57,11 +57,13 @@ def command(
       motifold events model.npz
       motifold events model.npz --data another.npy -o events.csv
     """
-    fitted = load_model(model)
     with friendly():
         from motifold.findings import find_events
 
-        check_outputs(output)
+        inputs = {"the model": model, "the recording": data}
+        check_outputs({"--output": output}, inputs)
+        check_ending("--output", output, TABLE)
+        fitted = load_model(model)
         origin = fitted.origin_ or {}
         activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
         if data is not None:
@@ -82,13 +84,13 @@ def command(
             threshold=threshold,
             refractory=refractory,
         )
-        if as_json:
-            print_json({"events": events.records})
-            return
         rows = [[record[name] for name in events.columns] for record in events]
         text = csv_text(events.columns, rows)
-        if output is None:
-            click.echo(text, nl=False)
+        if output is not None:
+            keep_text(output, text, "The list")
+        if as_json:
+            print_json({"events": events.records})
+        elif output is None:
+            say(text, nl=False)
         else:
-            write_text(output, text)
-            click.echo(f"{len(events)} events: {output}")
+            say(f"{len(events)} events: {output}")

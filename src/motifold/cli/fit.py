@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motifold.cli._fitting import FittingCommand, given_parameters, model_options
+from motifold.cli._outputs import (
+    PAGE,
+    beside,
+    check_ending,
+    check_no_other_ending,
+    check_outputs,
+    keep,
+)
 from motifold.cli._shared import (
     EXIT_DATA,
-    EXIT_INTERRUPTED,
     FILE,
     Failure,
-    check_outputs,
     friendly,
     in_words_of_options,
     on_a_terminal,
@@ -27,6 +31,7 @@ from motifold.cli._shared import (
     recording_of,
     sort_option,
 )
+from motifold.cli._terminal import exit_code, say
 
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
@@ -102,24 +107,27 @@ def command(
       motifold fit song.mat --key SONG --orientation features_first --rate SONGfs -k 3 -l 0.25s
       motifold fit session.nwb --bin-size 0.02 -k 4 -l 1s --resume
       motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
+      motifold fit counts.npy -k 5 -l 20 --loss kl
     """
     with friendly():
-        check_outputs(output, report)
-        saved = output.with_name(output.name + ".checkpoint")
-        check_outputs(saved)
+        saved = beside(output, ".checkpoint")
+        outputs = {"--output": output, "--report": report, "the checkpoint": saved}
+        check_outputs(outputs, {"the recording": file})
+        check_no_other_ending("--output", output, ".npz")
+        check_ending("--report", report, PAGE)
         recording = recording_of(file, options).checked()
         model = _model(recording, n_lags, options)
         checkpoint = _checkpoint(model, recording, saved, checkpoint_every, resume, restart)
-        with _interruptible(checkpoint):
+        with _telling_what_is_kept(checkpoint):
             checkpoint.fit(model, recording.X, lengths=recording.lengths, mask=recording.mask)
-        model.set_params(callback=None, verbose=0)
-        _keep_origin(model, recording)
-        model.save(output)
+            model.set_params(callback=None, verbose=0)
+            _keep_origin(model, recording)
+            keep(output, model.save, "The model")
         checkpoint.remove()
         if report is not None:
             from motifold.report import write_report
 
-            click.echo("The fit is done; writing the report.", err=True)
+            say("The fit is done; writing the report.", err=True)
             write_report(report, model, recording, sort=sort)
     _tell(model, recording, output, report, as_json)
 
@@ -153,7 +161,7 @@ class _Log:
         if self._due():
             known = state.kkt_residual < float("inf")
             residual = f", KKT residual {state.kkt_residual:.1e}" if known else ""
-            click.echo(
+            say(
                 f"iteration {state.iteration}: loss {state.loss:.5f}{residual}, "
                 f"{state.seconds:.0f} s",
                 err=True,
@@ -164,11 +172,14 @@ class _Log:
 def _checkpoint(
     model: CNMF, recording: Recording, path: Path, every: float, resume: bool, restart: bool
 ) -> Checkpoint:
-    from motifold.storage.checkpoint import Checkpoint, identity_of
+    from motifold.storage.checkpoint import Checkpoint, identity_of, is_checkpoint
 
     identity = identity_of(model, recording.X, lengths=recording.lengths, mask=recording.mask)
     checkpoint = Checkpoint(path, identity, every=every)
     if restart:
+        if path.exists() and not is_checkpoint(path):
+            told = f"{path}: it is no checkpoint of motifold, and stays. Give another output."
+            raise Failure(told, EXIT_DATA)
         checkpoint.remove()
     elif path.exists():
         if not resume:
@@ -179,40 +190,23 @@ def _checkpoint(
             done = checkpoint.restore("Give another output, or start anew (--restart).")
         except ValueError as error:
             raise Failure(str(error), EXIT_DATA) from error
-        click.echo(f"Going on from {path}, {done} iterations done.", err=True)
+        say(f"Going on from {path}, {done} iterations done.", err=True)
     elif resume:
-        click.echo(f"There is no checkpoint {path}: starting anew.", err=True)
+        say(f"There is no checkpoint {path}: starting anew.", err=True)
     return checkpoint
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends a fit as Ctrl-C does."""
-
-
 @contextlib.contextmanager
-def _interruptible(checkpoint: Checkpoint) -> Iterator[None]:
+def _telling_what_is_kept(checkpoint: Checkpoint) -> Iterator[None]:
     """On Ctrl-C and SIGTERM end the command, and say what was kept of the fit."""
-
-    def terminate(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: the checkpoint is written
-        raise _Terminated
-
-    try:
-        before = signal.signal(signal.SIGTERM, terminate)
-    except ValueError:  # not in the main thread: nobody sends signals here
-        before = None
     try:
         yield
     except KeyboardInterrupt as interrupt:
         kept = checkpoint.path.exists()
         told = f"{checkpoint.path} is written; --resume goes on." if kept else "Nothing was kept."
         notes = getattr(interrupt, "__notes__", [])  # why it could not be written
-        click.echo(" ".join(["\nInterrupted.", *notes, told]), err=True)
-        terminated = isinstance(interrupt, _Terminated)
-        sys.exit(128 + signal.SIGTERM if terminated else EXIT_INTERRUPTED)
-    finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
+        say(" ".join(["\nInterrupted.", *notes, told]), err=True)
+        raise SystemExit(exit_code(interrupt)) from None
 
 
 def _keep_origin(model: CNMF, recording: Recording) -> None:
@@ -232,7 +226,7 @@ def _tell(
     model: CNMF, recording: Recording, output: Path, report: Path | None, as_json: bool
 ) -> None:
     if as_json:
-        names = ("loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
+        names = ("beta_loss", "loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
         told = {name.rstrip("_"): getattr(model, name) for name in names}
         shape = {"time_bins": recording.shape[0], "features": recording.shape[1]}
         shape["missing"] = 0 if recording.mask is None else int((~recording.mask).sum())
@@ -247,14 +241,17 @@ def _tell(
             }
         )
         return
-    from motifold.model.measures import explained
+    from motifold.model.losses import loss_of
 
+    loss = loss_of(model.beta_loss)
+    by = f"{loss.title}, " if loss.by_ratios else ""
     for hint in recording.hints:
-        click.echo(f"Hint: {in_words_of_options(hint)}", err=True)
+        say(f"Hint: {in_words_of_options(hint)}", err=True)
     seconds = f" ({model.n_lags / recording.rate:.3g} s)" if recording.rate else ""
-    click.echo(
+    say(
         f"{model.n_components} motifs of {model.n_lags} lags{seconds} explain "
-        f"{100 * explained(model.loss_):.1f}% of the power (relative loss {model.loss_:.4f}); "
+        f"{100 * loss.explained(model.loss_):.1f}% of the {loss.explains} "
+        f"({by}relative loss {model.loss_:.4f}); "
         f"{model.stop_reason_} after {model.n_iter_} iterations."
     )
-    click.echo(f"Model: {output}" + (f"\nReport: {report}" if report else ""))
+    say(f"Model: {output}" + (f"\nReport: {report}" if report else ""))

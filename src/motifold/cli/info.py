@@ -16,6 +16,7 @@ from motifold.cli._shared import (
     reading_options,
     recording_of,
 )
+from motifold.cli._terminal import say, visible
 
 if TYPE_CHECKING:
     from motifold.io import Recording
@@ -31,6 +32,7 @@ def command(file: Path, as_json: bool, **options: Any) -> None:
 
     Large data is looked at a block at a time, and never loaded whole, where the file allows it:
     npy, npz that is not compressed, HDF5, mat v7.3, zarr. Other files are loaded, as a fit does.
+    The file is read in a process of its own: if it is damaged, nothing but that one can crash.
 
     \b
     Examples:
@@ -48,7 +50,8 @@ def command(file: Path, as_json: bool, **options: Any) -> None:
         if isinstance(value, list):
             value = " ".join(str(entry) for entry in value) if name == "hints" else _short(value)
         if value is not None and value != "":
-            click.echo(f"{name.replace('_', ' '):<{width}}  {value}")
+            shown = visible(value, one_line=True)  # names of the file's own among them
+            say(f"{name.replace('_', ' '):<{width}}  {shown}")
 
 
 def _short(values: list[Any]) -> str:
@@ -61,8 +64,11 @@ def _is_model(file: Path) -> bool:
 
     if file.suffix != ".npz" or not zipfile.is_zipfile(file):
         return False
-    with zipfile.ZipFile(file) as archive:
-        return "motifold.json" in archive.namelist()
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return "motifold.json" in archive.namelist()
+    except (zipfile.BadZipFile, NotImplementedError, ValueError):  # whoever reads it will tell
+        return False
 
 
 def _of_a_model(file: Path) -> dict[str, Any]:
@@ -80,6 +86,8 @@ def _of_a_model(file: Path) -> dict[str, Any]:
         "time_bins": sum(model.lengths_),
         "segments": len(model.lengths_),
         "solver": str(model.solver),
+        "beta_loss": model.beta_loss,
+        "background": bool(model.background),
         "iterations": model.n_iter_,
         "stop_reason": model.stop_reason_,
         "loss": model.loss_,
@@ -90,7 +98,7 @@ def _of_a_model(file: Path) -> dict[str, Any]:
 
 
 def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:
-    recording = recording_of(file, options)
+    recording = recording_of(file, options, isolate=True)
     T, N = recording.shape
     values = _examined(recording)
     hints = [*map(in_words_of_options, recording.hints), *values.pop("hints")]
@@ -113,6 +121,7 @@ def _examined(recording: Recording) -> dict[str, Any]:
     """Extremes, mean and bad values, a block at a time; of much data only a part is looked at."""
     import numpy as np
 
+    from motifold.data.sentinels import advice, is_sentinel
     from motifold.io.matrices import blocks
 
     low, high, total, seen, missing, infinite = np.inf, -np.inf, 0.0, 0, 0, 0
@@ -132,7 +141,10 @@ def _examined(recording: Recording) -> dict[str, Any]:
     if infinite:
         hints.append(f"{infinite} values are infinite: replace them before a fit.")
     if low < 0:
-        hints.append("There are negative values: --negatives clip or shift.")
+        hints.append(
+            "There are negative values, which a fit refuses: say what they mean with --negatives."
+        )
+    hints += [advice(value) for value in (low, high) if is_sentinel(value)]
     looked_at = None if share == 1 else f"{100 * share:.2g}% of the values, all over the recording"
     return {
         "looked_at": looked_at,

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from motifold.cli._outputs import PAGE, check_ending, check_outputs
 from motifold.cli._shared import (
     FILE,
     FileCommand,
@@ -19,6 +20,7 @@ from motifold.cli._shared import (
     recording_of,
     sort_option,
 )
+from motifold.cli._terminal import say
 
 
 @click.command("report", cls=FileCommand)
@@ -42,13 +44,16 @@ def command(
       motifold report model.npz --data counts.npy
       motifold report speech.npz --data speech.wav -o speech.html
     """
-    fitted = load_model(model)
     with friendly():
         from motifold.report import write_report
 
+        inputs = {"the model": model, "the recording": data}
+        check_outputs({"--output": output}, inputs)
+        check_ending("--output", output, PAGE)
+        fitted = load_model(model)
         recording = recording_of(data, options, fitted)
         write_report(output, fitted, recording, sort=sort)
     if as_json:
         print_json({"report": output, "bytes": output.stat().st_size})
     else:
-        click.echo(f"Report: {output}")
+        say(f"Report: {output}")

@@ -8,11 +8,11 @@ import click
 
 from motifold.cli._shared import (
     EXIT_CODES,
-    EXIT_INTERRUPTED,
     friendly,
     json_option,
     print_json,
 )
+from motifold.cli._terminal import exit_code, say
 
 _EXPERIMENTS = ("synthetic", "songbird", "speech")
 
@@ -75,19 +75,19 @@ def command(
     names = _EXPERIMENTS if experiment == "all" else (experiment,)
 
     def tell(line: str) -> None:
-        click.echo(line, err=as_json)
+        say(line, err=as_json)
 
     with friendly():
         try:
             written = reproduce(
                 names, out, time_limit=time_limit, seeds=seeds, data_home=data, tell=tell
             )
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             told = "Interrupted. Finished fits are kept; the same command goes on."
-            click.echo(f"\n{told}", err=True)
-            raise SystemExit(EXIT_INTERRUPTED) from None
+            say(f"\n{told}", err=True)
+            raise SystemExit(exit_code(interrupt)) from None
     if as_json:
         print_json({"written": list(written)})
         return
-    click.echo((out / "claims.md").read_text(encoding="utf-8"))
-    click.echo("Written: " + ", ".join(str(path) for path in written))
+    say((out / "claims.md").read_text(encoding="utf-8"))
+    say("Written: " + ", ".join(str(path) for path in written))

@@ -8,10 +8,9 @@ from typing import Any, Literal
 import click
 
 from motifold.cli._fitting import SweepingCommand, given_parameters, model_options
+from motifold.cli._outputs import TABLE, beside, check_ending, check_outputs, keep_text
 from motifold.cli._shared import (
-    EXIT_INTERRUPTED,
     FILE,
-    check_outputs,
     csv_text,
     friendly,
     on_a_terminal,
@@ -19,8 +18,8 @@ from motifold.cli._shared import (
     print_json,
     reading_options,
     recording_of,
-    write_text,
 )
+from motifold.cli._terminal import exit_code, say
 
 
 @click.command("sweep", cls=SweepingCommand)
@@ -91,8 +90,13 @@ def command(
         from motifold.findings import sweep
 
         grid = given_parameters(options)
-        check_outputs(output, store)
-        store = store or output.with_name(output.name + ".runs")
+        store = store or beside(output, ".runs")
+        check_outputs(
+            {"--output": output, "--store": store},
+            {"the recording": file},
+            folders={"the folder of --store": beside(store, ".fits")},
+        )
+        check_ending("--output", output, TABLE)
         recording = recording_of(file, options).checked()
         try:
             found = sweep(
@@ -109,19 +113,19 @@ def command(
                 progress=on_a_terminal(),
                 **grid,
             )
-        except KeyboardInterrupt:
-            click.echo(f"\nInterrupted. Finished runs are in {store}: do the same again.", err=True)
-            raise SystemExit(EXIT_INTERRUPTED) from None
+        except KeyboardInterrupt as interrupt:
+            say(f"\nInterrupted. Finished runs are in {store}: do the same again.", err=True)
+            raise SystemExit(exit_code(interrupt)) from None
         table = found.table
         rows = [[record[name] for name in table.columns] for record in table]
-        write_text(output, csv_text(table.columns, rows))
+        keep_text(output, csv_text(table.columns, rows), "The table")
     if as_json:
         print_json({"output": output, "runs": table.records, "suggested": found.suggested})
         return
-    click.echo(repr(table))
+    say(repr(table))
     for name, value in found.suggested.items():
-        click.echo(f"Suggested {name}: {'no clear answer' if value is None else value}")
-    click.echo(f"{len(table)} runs: {output}")
+        say(f"Suggested {name}: {'no clear answer' if value is None else value}")
+    say(f"{len(table)} runs: {output}")
 
 
 def _whole_numbers(text: str) -> list[int]:

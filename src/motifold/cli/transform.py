@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
+from motifold.cli._outputs import check_outputs, keep, keep_text
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    check_outputs,
     csv_text,
     friendly,
     load_model,
@@ -19,8 +19,8 @@ from motifold.cli._shared import (
     print_json,
     reading_options,
     recording_of,
-    write_text,
 )
+from motifold.cli._terminal import say
 
 
 @click.command("transform", cls=FileCommand)
@@ -40,26 +40,43 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
     """
     import numpy as np
 
-    from motifold.files import written_whole
+    from motifold.findings.decomposition import Decomposition
 
     if output.suffix not in (".npy", ".csv"):
         raise click.UsageError(f"--output: {output} must end in .npy or .csv.")
-    fitted = load_model(model)
     with friendly():
-        check_outputs(output)
+        inputs = {"the model": model, "the recording": file}
+        check_outputs({"--output": output}, inputs)
+        fitted = load_model(model)
         recording = recording_of(file, options, fitted).checked()
         activations = fitted.transform(recording.X, lengths=recording.lengths, mask=recording.mask)
         if output.suffix == ".npy":
-            with written_whole(output) as place:
-                np.save(place, activations)
+            keep(output, lambda place: _save(place, activations), "The result")
         else:
             names = [f"motif_{k}" for k in range(activations.shape[1])]
             table = np.column_stack([recording.times, activations])
-            write_text(output, csv_text(["time", *names], table.tolist()))
-        X_hat = fitted.inverse_transform(activations, lengths=recording.lengths)
-        loss = recording.relative_loss(X_hat)
-    told = {"output": output, "time_bins": len(activations), "loss": loss}
+            text = csv_text(["time", *names], table.tolist())
+            keep_text(output, text, "The result")
+        # As it was read: the mask is in X, as NaN.
+        found = Decomposition.of(fitted, recording.X, activations, recording.lengths)
+        loss = found.measured.loss
+    told = {
+        "output": output,
+        "time_bins": len(activations),
+        "beta_loss": fitted.beta_loss,
+        "loss": loss,
+    }
     if as_json:
         print_json(told)
     else:
-        click.echo(f"{len(activations)} time bins, relative loss {loss:.4f}: {output}")
+        by = f" ({found.loss.title})" if found.loss.by_ratios else ""
+        say(f"{len(activations)} time bins, relative loss {loss:.4f}{by}: {output}")
+
+
+def _save(path: Path, activations: Any) -> None:
+    import numpy as np
+
+    from motifold.files import written_whole
+
+    with written_whole(path) as file:
+        np.save(file, activations)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from motifold.data.recording import Block, Data
+from motifold.data.sentinels import advice, is_sentinel, stands_out
 from motifold.model.arrays import Array
+
+# Rows of a sparse matrix that are looked at together.
+_ROWS = 2**16
 
 
 @dataclass(frozen=True)
@@ -30,21 +36,33 @@ class Facts:
     squared_norm: float
     observed_share: float
 
+    def check_room(self, L: int) -> None:
+        """Raise where activations, up to √(N·L) times as large as X, may not be representable."""
+        largest = 1 / self.scale  # and not below half of that, if the scale is not 1
+        if largest > np.finfo(self.dtype).max / np.sqrt(self.N * L):
+            wider = " or give it as float64" if self.dtype == np.float32 else ""
+            raise ValueError(
+                f"X has entries of about {largest:.0e}: the activations of motifs of norm 1 may be "
+                f"too large for {self.dtype}. Divide X by a large number{wider}."
+            )
+
 
 def scan(
-    data: Data, width: int = 1, *, nonnegative: bool = True, scale: float | None = None
+    data: Data,
+    width: int = 1,
+    *,
+    nonnegative: bool = True,
+    scale: float | None = None,
 ) -> Facts:
     """Read X once: raise at the first bad value, with its place; else the facts.
 
     ``width`` as in ``Data.blocks``. ``scale``: to be used instead of the one that fits the data.
     """
     largest, total, exponent = 0.0, 0.0, 0
-    for block in data.blocks(width):
-        segment, a, b = block
-        rows = segment.rows(a, b)
+    for block, rows in _blocks(data, width):
         low, high = float(rows.min()), float(rows.max())
         if not (np.isfinite(low) and np.isfinite(high)) or (nonnegative and low < 0):
-            raise bad_value(rows, *_place(data, block), nonnegative)
+            raise _bad_value(data, block, nonnegative)
         size = max(high, -low)
         if size == 0:
             continue
@@ -58,10 +76,46 @@ def scan(
             rows = np.ldexp(rows.astype(np.float64), exponent)
         # Not by BLAS, whose threads would wake up for it.
         total += float(np.einsum("tn,tn->", rows, rows, dtype=np.float64))
+    if stands_out(data, largest):
+        warnings.warn(f"{data.name}: {advice(largest)}", UserWarning, stacklevel=3)
     if scale is None:
         scale = working_scale(largest, data.dtype)
     squared_norm = total * float(np.ldexp(scale, -exponent)) ** 2
     return Facts(data.T, data.N, data.dtype, scale, squared_norm, data.observed_share)
+
+
+def _blocks(data: Data, width: int) -> Iterator[tuple[Block, Array]]:
+    """The blocks of the data and what they hold; of a sparse matrix, its entries as one row."""
+    if data.n_entries is None:
+        for segment, a, b in data.blocks(width):
+            yield (segment, a, b), segment.rows(a, b)
+        return
+    for segment in data.segments:
+        assert segment.sparse is not None
+        for a in range(0, len(segment), _ROWS):
+            b = min(a + _ROWS, len(segment))
+            entries = segment.sparse.entries(a, b)
+            if entries.size:
+                yield (segment, a, b), entries[None]
+
+
+def weighed(facts: Facts, data: Data, weights: Array, width: int = 1) -> Facts:
+    """The same facts of X·weights, whose features are weighed, (N,)."""
+    power = 0.0
+    for segment, a, b in data.blocks(width):
+        if segment.sparse is None:
+            rows = segment.rows(a, b) * weights
+        else:
+            low, high = segment.sparse.starts[[a, b]]
+            rows = segment.sparse.entries(a, b) * weights[segment.sparse.columns[low:high]]
+        rows = np.asarray(rows, dtype=np.float64) * facts.scale
+        power += float(np.einsum("i,i->", rows.ravel(), rows.ravel()))
+    return replace(facts, squared_norm=power)
+
+
+def ordinary_exponent(dtype: np.dtype) -> int:
+    """Numbers of a size between 2^−this and 2^this are ordinary: no product of them is extreme."""
+    return 60 if dtype == np.float64 else 12
 
 
 def working_scale(largest: float, dtype: np.dtype) -> float:
@@ -70,14 +124,25 @@ def working_scale(largest: float, dtype: np.dtype) -> float:
     Statistics are products of up to four factors of the data's size: outside this range they
     would overflow or lose their precision.
     """
-    ordinary = 2.0**60 if dtype == np.float64 else 2.0**12
+    ordinary = 2.0 ** ordinary_exponent(dtype)
     if largest == 0.0 or 1 / ordinary <= largest <= ordinary:
         return 1.0
     exponent = -int(np.frexp(largest)[1])
     return float(2.0 ** min(exponent, np.finfo(dtype).maxexp - 2))
 
 
-def _place(data: Data, block: Block) -> tuple[str, int]:
+def _bad_value(data: Data, block: Block, nonnegative: bool) -> ValueError:
+    """The error for a block of the data with a bad value."""
+    segment, a, b = block
+    if segment.sparse is not None:  # the one row that has it will do
+        entries = segment.sparse.entries(a, b)
+        bad = ~np.isfinite(entries) | (nonnegative & (entries < 0))
+        a += int(segment.sparse.rows_of_entries(a, b)[np.argmax(bad)])
+        b = a + 1
+    return bad_value(segment.rows(a, b), *place_of(data, (segment, a, b)), nonnegative)
+
+
+def place_of(data: Data, block: Block) -> tuple[str, int]:
     """What the user calls the array that has the block, and the number of its first row there."""
     segment, a, _ = block
     if not data.listed:
@@ -103,7 +168,13 @@ def bad_value(block: Array, name: str, first: int, nonnegative: bool) -> ValueEr
             f"Input {name} contains infinity or a value too large for dtype({block.dtype}), "
             f"first at {place}: {value}. Replace it by a finite value."
         )
+    if is_sentinel(value):
+        what = advice(value)
+    else:
+        what = (
+            "The model is nonnegative, and what negative values mean only you know: set them to "
+            "zero, take magnitudes, or make positive and negative parts features of their own."
+        )
     return ValueError(
-        f"Negative values in data passed to CNMF, first in {name} at {place}: {value}. The "
-        "model is nonnegative: shift, rectify or take magnitudes first."
+        f"Negative values in data passed to CNMF, first in {name} at {place}: {value}. {what}"
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from motifold.data.segments import Segments
-from motifold.data.sources import Source, as_source
+from motifold.data.sources import Source, SparseSource, as_source
 from motifold.data.sources.array import ArraySource, part_of
 from motifold.model.arrays import Array, Mask
 
@@ -50,6 +51,11 @@ class Segment:
         """All its rows, where they are an array already: for code that reads many blocks."""
         return self.source.array if isinstance(self.source, ArraySource) else None
 
+    @property
+    def sparse(self) -> SparseSource | None:
+        """Its entries, where they are a sparse matrix."""
+        return self.source if isinstance(self.source, SparseSource) else None
+
     def __len__(self) -> int:
         return self.stop - self.start
 
@@ -75,13 +81,13 @@ class Data:
     @classmethod
     def of(
         cls,
-        sources: Sequence[Array | Source],
+        sources: Sequence[Any],
         masks: Masks = None,
         *,
         listed: bool = False,
         name: str = "X",
     ) -> Data:
-        """From the rows of each segment, and what is observed of each.
+        """From the rows of each segment (arrays, sparse matrices, sources) and what is observed.
 
         ``masks``: for each segment a mask, or None; rows are zero where it is False.
         """
@@ -119,6 +125,12 @@ class Data:
     def dtype(self) -> np.dtype:
         """Precision of the data, the factors and the statistics."""
         return self.segments[0].source.dtype
+
+    @cached_property
+    def n_entries(self) -> int | None:
+        """Entries that are listed, where all segments are sparse matrices; else None."""
+        found = [segment.sparse for segment in self.segments if segment.sparse is not None]
+        return sum(s.n_entries for s in found) if len(found) == len(self.segments) else None
 
     @cached_property
     def observed_share(self) -> float:

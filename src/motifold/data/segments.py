@@ -98,19 +98,20 @@ def segment_lengths(n_samples: int, lengths: Any = None, segments: Any = None) -
             raise ValueError(
                 f"Every segment needs at least one row: lengths[{bad}] = {sizes[bad]}."
             )
-        if sizes.sum() != n_samples:
+        whole = sizes.tolist()  # Python's numbers, whose sum cannot wrap around
+        if sum(whole) != n_samples:
             raise ValueError(
-                f"lengths must add up to the number of rows: they add up to {sizes.sum()}, the "
+                f"lengths must add up to the number of rows: they add up to {sum(whole)}, the "
                 f"data has {n_samples} rows."
             )
-        return [int(size) for size in sizes]
+        return whole
     if segments is not None:
         ids = np.asarray(segments)
         if ids.shape != (n_samples,):
             raise ValueError(
                 f"segments needs one id per row, shape ({n_samples},); it has shape {ids.shape}."
             )
-        missing = ids != ids  # NaN and NaT
+        missing = (ids != ids) | np.ma.getmaskarray(segments)  # NaN, NaT, and what is masked
         if np.any(missing):
             raise ValueError(f"segments has no id at row {int(np.argmax(missing))}.")
         starts = np.flatnonzero(np.r_[True, ids[1:] != ids[:-1]])

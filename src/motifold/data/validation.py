@@ -6,12 +6,14 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_array
 
 from motifold.data import Data, Segments, scan
-from motifold.data.facts import bad_value
+from motifold.data.facts import bad_value, ordinary_exponent
+from motifold.data.masked import refuse_masked, split_masked
 from motifold.data.segments import segment_lengths
-from motifold.data.sources import Source, as_source
+from motifold.data.sources import Source, SparseSource, as_source
 from motifold.data.sources.array import part_of
 from motifold.model import Array, Mask
 
@@ -26,25 +28,24 @@ def check_recording(
     name: str = "X",
     nonnegative: bool = True,
     check_values: bool = True,
-) -> list[Array]:
+    sparse: bool = False,
+) -> list[Any]:
     """Turn what the user gave into a list of segments, (T_i, N) arrays of one float dtype.
 
     No copies are made but for a change of dtype. Raises with the place of the first bad entry.
+    With ``sparse`` sparse matrices stay what they are, by rows; else they are refused.
     """
+    if sparse and is_sparse(X):
+        sources = check_sparse(X, lengths, segments, name=name)
+        if check_values:
+            listed = is_list_of_segments(X)
+            scan(Data.of(sources, listed=listed, name=name), nonnegative=nonnegative)
+        return [source.matrix() for source in sources]
+    refuse_masked(X, name)
     if is_list_of_segments(X):
-        if lengths is not None or segments is not None:
-            raise ValueError(
-                f"{name} is a list of segments already: give lengths or segments only with one "
-                "stacked array."
-            )
+        _check_cut_once(lengths, segments, name)
         arrays = [_as_array(part, f"{name}[{i}]") for i, part in enumerate(X)]
-        widths = {array.shape[1] for array in arrays}
-        if len(widths) > 1:
-            first = next(i for i, a in enumerate(arrays) if a.shape[1] != arrays[0].shape[1])
-            raise ValueError(
-                f"All segments need the same number of features (columns): {name}[0] has "
-                f"{arrays[0].shape[1]}, {name}[{first}] has {arrays[first].shape[1]}."
-            )
+        _check_widths(arrays, name)
         common = np.result_type(*arrays)
         arrays = [array.astype(common, copy=False) for array in arrays]
         names = [f"{name}[{i}]" for i in range(len(arrays))]
@@ -59,12 +60,53 @@ def check_recording(
     return arrays
 
 
+def _check_cut_once(lengths: Any, segments: Any, name: str) -> None:
+    """Of a list of segments."""
+    if lengths is not None or segments is not None:
+        raise ValueError(
+            f"{name} is a list of segments already: give lengths or segments only with one "
+            "stacked array."
+        )
+
+
+def _check_widths(arrays: list[Any], name: str) -> None:
+    """All segments have the same features."""
+    width = arrays[0].shape[1]
+    for i, array in enumerate(arrays):
+        if array.shape[1] != width:
+            raise ValueError(
+                f"All segments need the same number of features (columns): {name}[0] has "
+                f"{width}, {name}[{i}] has {array.shape[1]}."
+            )
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether X is a sparse matrix or array, or a list of segments with one among them."""
+    return issparse(X) or (is_list_of_segments(X) and any(issparse(part) for part in X))
+
+
+def check_sparse(
+    X: Any, lengths: Any = None, segments: Any = None, *, name: str = "X"
+) -> list[SparseSource]:
+    """The segments of a sparse recording; values are not checked. Dense ones become sparse."""
+    if not is_list_of_segments(X):
+        source = _as_sparse(X, name)
+        layout = Segments.of(source.shape[0], lengths, segments)
+        return [source.part(a, b) for a, b in layout]
+    _check_cut_once(lengths, segments, name)
+    parts = [_as_sparse(part, f"{name}[{i}]") for i, part in enumerate(X)]
+    _check_widths(parts, name)
+    common = np.result_type(*(part.dtype for part in parts))
+    return [part.astype(common) for part in parts]
+
+
 def recording_of(X: Any, lengths: Any = None, segments: Any = None, mask: Any = None) -> Data:
     """What the user gave as a recording; its values are checked where it is first read.
 
     Entries that are not observed may hold anything: they are zero in what is returned, which is a
-    copy only where they were not.
+    copy only where they were not. What numpy's masked arrays hide is not observed.
     """
+    X, mask = split_masked(X, mask)
     if isinstance(X, Source) and not isinstance(X, np.ndarray):
         layout = Segments.of(X.shape[0], lengths, segments)
         sources: list[Any] = [part_of(as_source(X), a, b) for a, b in layout]
@@ -72,48 +114,60 @@ def recording_of(X: Any, lengths: Any = None, segments: Any = None, mask: Any = 
             raise TypeError("mask: not for a source of rows; give an array, or hide entries there.")
         return Data.of(sources)
     listed = is_list_of_segments(X)
-    arrays = check_recording(X, lengths, segments, check_values=False)
+    arrays: list[Any]
+    if is_sparse(X):
+        arrays = check_sparse(X, lengths, segments)
+    else:
+        arrays = check_recording(X, lengths, segments, check_values=False)
     if mask is None:
         return Data.of(arrays, listed=listed)
-    masks = _check_mask(mask, arrays)
+    masks = _check_mask(mask, [array.shape for array in arrays])
     if all(observed.all() for observed in masks):
         return Data.of(arrays, listed=listed)
     if not any(observed.any() for observed in masks):
         raise ValueError("mask hides every entry of X: it is True where X is observed.")
-    zeroed = [
-        np.where(observed, array, array.dtype.type(0)) if array[~observed].any() else array
-        for array, observed in zip(arrays, masks, strict=True)  # NaN counts
-    ]
+    zeroed = [_zeroed(array, observed) for array, observed in zip(arrays, masks, strict=True)]
     return Data.of(zeroed, masks, listed=listed)
+
+
+def _zeroed(array: Any, observed: Mask) -> Any:
+    """The same with zeros where nothing is observed; a copy only where there were none."""
+    if isinstance(array, SparseSource):
+        return array.where(observed)
+    hides_some = array[~observed].any()  # NaN counts
+    return np.where(observed, array, array.dtype.type(0)) if hides_some else array
 
 
 def check_masked_recording(
     X: Any, lengths: Any = None, segments: Any = None, mask: Any = None
-) -> tuple[list[Array], list[Mask] | None]:
-    """The segments and what is observed of each, None if everything is.
+) -> tuple[list[Any], list[Mask] | None]:
+    """The segments, arrays or sparse matrices, and what is observed of each, None if all is.
 
     Entries that are not observed may hold anything; they are zero in what is returned, which is a
     copy only where they were not.
     """
     data = recording_of(X, lengths, segments, mask)
     scan(data)
-    arrays = [segment.rows(0, len(segment)) for segment in data.segments]
+    arrays = [
+        segment.rows(0, len(segment)) if segment.sparse is None else segment.sparse.matrix()
+        for segment in data.segments
+    ]
     masks = [segment.observed for segment in data.segments if segment.observed is not None]
     return arrays, masks or None
 
 
-def _check_mask(mask: Any, arrays: list[Array]) -> list[Mask]:
-    """The mask, cut like the recording."""
+def _check_mask(mask: Any, expected: list[tuple[int, int]]) -> list[Mask]:
+    """The mask, cut like the recording, whose segments have these shapes."""
     if is_list_of_segments(mask):
-        parts = [np.asarray(part) for part in mask]
+        parts = [part.toarray() if issparse(part) else np.asarray(part) for part in mask]
     else:
-        stops = np.cumsum([len(array) for array in arrays])
-        whole = np.asarray(mask)
-        shape = (int(stops[-1]), arrays[0].shape[1])
+        stops = np.cumsum([rows for rows, _ in expected])
+        whole = mask.toarray() if issparse(mask) else np.asarray(mask)
+        shape = (int(stops[-1]), expected[0][1])
         if whole.shape != shape:
             raise ValueError(f"mask must have the shape of X, {shape}, not {whole.shape}.")
         parts = np.split(whole, stops[:-1])
-    shapes, expected = [part.shape for part in parts], [array.shape for array in arrays]
+    shapes = [part.shape for part in parts]
     if shapes != expected:
         raise ValueError(
             f"mask must be cut like the recording: its segments have shapes {shapes}, those of X "
@@ -144,6 +198,7 @@ def _ndim(part: Any) -> int:
 
 def check_factor(factor: Any, shape: tuple[int, ...], name: str, axes: str) -> Array:
     """A given start for one of the factors: finite, nonnegative, of the right shape."""
+    refuse_masked(factor, name)
     array = np.asarray(factor)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold real numbers, not {array.dtype}.")
@@ -157,6 +212,74 @@ def check_factor(factor: Any, shape: tuple[int, ...], name: str, axes: str) -> A
             f"{name} must be finite and nonnegative: {name}{list(place)} = {array[place]}."
         )
     return array
+
+
+def balanced_start(
+    W: Array | None, H: Array | None, scale: float, dtype: np.dtype, fixed: Mask | None
+) -> tuple[Array | None, Array | None]:
+    """Given factors W (N, L, K) and H (T, K) in the working scale, where they can be computed with.
+
+    H becomes scale·H. Where a motif is not of an ordinary size a power of two moves from it to its
+    activations, which leaves X̂ as it is; where only one factor is given the other will follow.
+    What is then far from the size of the data, or a fixed motif that is extreme, is an error.
+    """
+    given = H if W is None else W
+    if given is None:
+        return None, None
+    K = given.shape[-1]
+    of_W, of_H = (_exponents(F, K) for F in (W, H))
+    of_H = of_H + int(np.log2(scale)) * (of_H != _NOTHING)
+    ordinary = ordinary_exponent(dtype)
+    move = np.zeros(K, dtype=np.int64)
+    if W is not None:
+        move = np.where((of_W != _NOTHING) & (np.abs(of_W) > ordinary), -of_W, 0)
+    elif H is not None:
+        move = np.where((of_H != _NOTHING) & (np.abs(of_H) > ordinary), of_H, 0)
+    if fixed is not None and move[fixed].any():
+        k = int(np.flatnonzero(fixed & (move != 0))[0])
+        raise ValueError(
+            f"components_init: motif {k}, which is to be held fixed, has entries of about "
+            f"{_power_of_two(of_W[k])}, too extreme to compute with in {dtype}: scale it to about "
+            "1, and X with it."
+        )
+    if W is not None and H is not None:
+        _check_product(of_W, of_H, scale, dtype)
+    if W is not None and move.any():
+        W = np.ldexp(W, move)
+    if H is not None and (scale != 1 or move.any()):
+        H = np.ldexp(H, int(np.log2(scale)) - move)
+    return W, H
+
+
+_NOTHING = np.iinfo(np.int64).min // 4  # in place of an exponent, where all is zero
+
+
+def _exponents(F: Array | None, K: int) -> np.ndarray:
+    """Of the largest entry of every component, as in 2^exponent."""
+    if F is None:
+        return np.full(K, _NOTHING)
+    largest = F.max(axis=tuple(range(F.ndim - 1)))
+    return np.where(largest > 0, np.frexp(largest)[1].astype(np.int64), _NOTHING)
+
+
+def _check_product(of_W: np.ndarray, of_H: np.ndarray, scale: float, dtype: np.dtype) -> None:
+    """Raise where given motifs and activations make a recording of quite another size."""
+    furthest = 200 if dtype == np.float64 else 50
+    both = (of_W != _NOTHING) & (of_H != _NOTHING)
+    far = np.flatnonzero(both & (np.abs(of_W + of_H) > furthest))
+    if far.size:
+        k = int(far[0])
+        there = of_H[k] - int(np.log2(scale))
+        raise ValueError(
+            f"components_init and activations_init: those of motif {k} are about "
+            f"{_power_of_two(of_W[k])} and {_power_of_two(there)}. Their product is too far from "
+            f"the size of X, about {_power_of_two(-np.log2(scale))}, to start from in {dtype}: "
+            "give them in its units, or one of the two alone."
+        )
+
+
+def _power_of_two(exponent: float) -> str:
+    return f"1e{exponent * np.log10(2):+.0f}"
 
 
 def check_fixed(fixed: Any, K: int, given: bool) -> Mask | None:
@@ -216,6 +339,36 @@ def _as_array(X: Any, name: str) -> Array:
             f"{error} The first entry of {name} that is no number is at row {row}, column "
             f"{column}: {value!r}."
         ) from error
+
+
+def _as_sparse(X: Any, name: str) -> SparseSource:
+    """A sparse matrix of float32 or float64 by rows; whatever is not one becomes one."""
+    if not issparse(X):
+        return SparseSource.of(csr_array(_as_array(X, name)))
+    if X.ndim != 2:
+        raise ValueError(
+            f"Expected 2D array, got {X.ndim}D sparse array instead: {name} is (time, features). "
+            "Give it two axes, e.g. with reshape((-1, 1)) for one feature."
+        )
+    if hasattr(X, "check_format"):  # what is compiled, here and in SciPy, trusts the indices
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"{name} is a damaged sparse matrix: {error}") from error
+    if X.dtype.kind in "iu":  # before entries at the same place are added up: they may overflow
+        X = X.astype(np.float64)
+    elif X.dtype.kind == "b":  # after: an entry is there or not
+        X = X.tocsr(copy=True)
+        X.sum_duplicates()
+    X = check_array(
+        X,
+        accept_sparse=True,
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=False,
+        estimator="CNMF",
+        input_name=name,
+    )
+    return SparseSource.of(X)
 
 
 def _first_non_number(X: Any) -> tuple[int, int, Any] | None:

@@ -89,6 +89,8 @@ class _Continuing:
     def _fetch(self, url: str, part: Path) -> None:
         import requests
 
+        if part.is_symlink():  # not ours: what it points to is somebody else's
+            part.unlink()
         done = part.stat().st_size if part.exists() else 0
         headers = {"Accept-Encoding": "identity"}  # ranges count the bytes as they are sent
         if done:
@@ -107,7 +109,7 @@ class _Continuing:
     def _write(self, answer: Any, part: Path, done: int) -> None:
         """Append the answer's bytes to ``part`` after the first ``done``."""
         total = done + int(answer.headers.get("Content-Length", 0) or -done)
-        with open(part, "ab" if done else "wb") as file:
+        with open(part, "ab" if done else "wb", opener=_without_links) as file:
             for chunk in answer.iter_content(_CHUNK):
                 file.write(chunk)
                 done += len(chunk)
@@ -120,6 +122,10 @@ class _Continuing:
                 f"{answer.url} broke off after {done} of {total} bytes. What came is kept; call "
                 "again to go on from there."
             )
+
+
+def _without_links(name: str, flags: int) -> int:
+    return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _pooch() -> Any:

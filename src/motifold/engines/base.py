@@ -38,6 +38,8 @@ class Sums:
     mass, power : (K,), ΣH and ΣH² of every component; zeros where no penalty asks for them
     match, near : Σ_ij M_ij Σ_t of (W⋆X)_i (Q∗H)_j and of (Q∗H)_i H_j, of the penalties
     fill, moved : of the missing entries: Σ X̂² as they were entered, and how far they moved since
+    off_scale : where entries are missing |⟨∇_H J, H⟩| / ΣX̂², X̂ at observed entries: about by how
+        much, relatively, all of H together is too large or too small
     """
 
     fitted: float
@@ -50,11 +52,21 @@ class Sums:
     near: float = 0.0
     fill: float = 0.0
     moved: float = 0.0
+    off_scale: float = 0.0
 
     @property
     def kkt(self) -> float:
-        """The KKT residual of H, ‖min(H, ∇_H / diag)‖ / ‖H‖."""
-        return kkt_ratio(self.above, self.below)
+        """The KKT residual of H, ‖min(H, ∇_H / diag)‖ / ‖H‖.
+
+        Where X̂ is huge at missing entries every step is short beside ‖H‖, however wrong the
+        observed entries are: then it is how far all of H is from its best scale.
+        """
+        return max(kkt_ratio(self.above, self.below), self.off_scale)
+
+    @property
+    def magnitude(self) -> float:
+        """Of the terms that ``squared_residual`` is the difference of, X̂'s and missing entries'."""
+        return self.fitted + abs(self.slope) + self.fill + self.moved
 
     def squared_residual(self, facts: Facts) -> float:
         """‖X − X̂‖² = ‖X‖² − ⟨C, H⟩ + ⟨∇, H⟩, without touching X.
@@ -67,7 +79,10 @@ class Sums:
 
 
 def noise(dtype: np.dtype) -> float:
-    """Error of ``Sums.squared_residual`` in units of ‖X‖², a little above what was measured."""
+    """Error of ``Sums.squared_residual`` in units of its terms, a little above what was measured.
+
+    These are of the size of ‖X‖², unless X̂ is much larger (see ``Sums.magnitude``).
+    """
     return 1e-7 if dtype == np.float32 else 1e-14
 
 
@@ -93,6 +108,37 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Advance:
+    """What a step of majorisation leads to; J is not above what it was.
+
+    Attributes
+    ----------
+    W, H : the new factors
+    kkt_H : the KKT residual of the old activations with the new motifs
+    """
+
+    W: Motifs
+    H: Activations
+    kkt_H: float
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is known of factors under a loss by ratios.
+
+    Attributes
+    ----------
+    deviance : twice the divergence of X from X̂
+    penalty : the penalties' part of J
+    kkt_W : the KKT residual of the motifs
+    """
+
+    deviance: float
+    penalty: float
+    kkt_W: float
+
+
+@dataclass(frozen=True)
 class Assessment:
     """What is known of factors without moving them: sums, and the penalties' part of J."""
 
@@ -109,12 +155,16 @@ class Engine(Protocol):
     facts : what one look at X has shown
     hides : whether entries are missing
     lengths : rows of each segment
+    reference_deviance : what the loss is relative to: ‖X‖², or that of the best constants
     """
 
     model: Model
     facts: Facts
     hides: bool
     lengths: list[int]
+
+    @property
+    def reference_deviance(self) -> float: ...
 
     # --- handles ----------------------------------------------------------------------------
 
@@ -199,11 +249,18 @@ class Engine(Protocol):
         inner: Inner,
         *,
         fill: Activations | None = None,
+        reuse: bool = False,
     ) -> Activations:
-        """The activations after some sweeps; missing entries are those of ``fill`` (or of H)."""
+        """The activations after some sweeps; missing entries are those of ``fill`` (or of H).
+
+        ``reuse``: nobody needs H any more, and its memory may be used for them.
+        """
 
     def kkt(self, H: Activations, problem: ActivationProblem) -> float:
         """The KKT residual of activations of that problem; missing entries are theirs."""
+
+    def standing(self, H: Activations, problem: ActivationProblem) -> tuple[float, float]:
+        """J of activations of that problem, the motifs' part left out, and their KKT residual."""
 
     def turned(self, ahead: Activations, now: Activations, before: Activations) -> bool:
         """Whether the sweep went against the momentum, ⟨ahead − now, now − before⟩ > 0."""
@@ -234,3 +291,43 @@ class Engine(Protocol):
         self, W: Motifs, H: Activations, shifts: dict[int, int]
     ) -> tuple[Motifs, Activations]:
         """Motifs k moved to later lags by so many, and their activations to earlier bins."""
+
+
+class ByRatios(Engine, Protocol):
+    """What an engine has beside these for a loss that needs X̂ at every entry of X."""
+
+    def assess_ratios(self, W: Motifs, H: Activations) -> Standing:
+        """J's parts and the KKT residual of the motifs at (W, H)."""
+
+    def advance(self, W: Motifs, H: Activations, solver: Solver) -> Advance:
+        """New motifs, then new activations: each where a majoriser of J has its minimum."""
+
+    def leap(
+        self, W: Motifs, H: Activations, new: Advance, beta: float
+    ) -> tuple[Motifs, Activations]:
+        """Beyond the new factors by β times the step to them; zeros may come and go."""
+
+    def kkt_of_activations(self, W: Motifs, H: Activations) -> float:
+        """The KKT residual of the activations."""
+
+    def squares(self) -> tuple[Engine, Array]:
+        """The same data for squared error, its features weighed as the loss would; weights (N,)."""
+
+    def from_squares(
+        self, W: Motifs, H: Activations, weights: Array, before: Motifs
+    ) -> tuple[Motifs, Activations]:
+        """Factors of that engine as factors of this one, nowhere zero where they could grow.
+
+        Fixed motifs are those of ``before``.
+        """
+
+    def even(self, W: Motifs) -> Activations:
+        """Activations that are the same everywhere, at the level of the data."""
+
+    def beyond(self, W: Motifs, H: Activations, new: Activations, beta: float) -> Activations:
+        """``leap`` of the activations alone."""
+
+    def sweep_ratios(
+        self, W: Motifs, H: Activations, solver: Solver
+    ) -> tuple[Activations, float, float]:
+        """New activations of fixed motifs; J and the KKT residual of the old ones."""

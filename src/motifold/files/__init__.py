@@ -2,6 +2,7 @@
 
 from motifold.files.archive import write_npz
 from motifold.files.fingerprint import fingerprint, fingerprint_of_all
+from motifold.files.places import lies_within, refuse_replacing, same_file, saved_somewhere
 from motifold.files.plain import plain_scalar, plain_tree
 from motifold.files.versions import version_of, versions
 from motifold.files.whole import (
@@ -16,10 +17,14 @@ __all__ = [
     "check_writable",
     "fingerprint",
     "fingerprint_of_all",
+    "lies_within",
     "plain_scalar",
     "plain_tree",
     "put_in_place",
     "refuse_nodes",
+    "refuse_replacing",
+    "same_file",
+    "saved_somewhere",
     "version_of",
     "versions",
     "write_npz",

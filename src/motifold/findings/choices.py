@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from motifold.findings.overlap import Floats
 from motifold.findings.table import Table
+from motifold.model.losses import SQUARED, Loss, loss_of
 
 # A test error counts as the lowest if it is within one standard error of it, or within this share
 # of the range of all: differences far below what a motif gives are no reason for one more.
@@ -56,15 +57,22 @@ class HoldoutCurve:
         return int(self.n_components[self.excess <= slack][0])
 
 
+def losses_of(table: Table) -> set[Loss]:
+    """The losses of the runs."""
+    return {loss_of(record.get("beta_loss", SQUARED.name)) for record in table}
+
+
 def find_holdout_curve(table: Table) -> HoldoutCurve | None:
-    """Test errors by K and fold; None where they were not measured."""
+    """Test errors by K and fold; None where they were not measured, or by several losses."""
+    if len(losses_of(table)) > 1:
+        return None
     K, folds = (np.unique(table[name]).astype(np.intp) for name in ("n_components", "block"))
     errors = np.full((len(K), len(folds)), np.nan)
     best = np.full(errors.shape, np.inf)
     for record in table:
         place = np.searchsorted(K, record["n_components"]), np.searchsorted(folds, record["block"])
         if record["train_loss"] < best[place]:
-            # Above 1 it is worse than to predict nothing; how much worse is chance.
+            # Above 1 it is worse than to predict nothing, or constants; how much worse is chance.
             best[place], errors[place] = record["train_loss"], min(record["test_error"], 1.0)
     measured = ~np.isnan(errors).any(axis=0)
     return HoldoutCurve(K, errors[:, measured]) if measured.any() else None
@@ -114,21 +122,21 @@ class Crossover:
 
 def find_crossover(table: Table) -> Crossover:
     """Where the reconstruction cost, rising with λ, crosses the x-ortho cost, falling with it."""
-    squared = Table(
+    runs = Table(
         [
-            record | {"squared_loss": record["loss"] ** 2}
+            record | {"unexplained": _unexplained(record)}
             for record in table
             if record["x_ortho"] > 0
         ]
     )
-    if len(squared) == 0:
+    if len(runs) == 0:
         nothing = np.empty(0)
         return Crossover(nothing, nothing, nothing, None, None)
-    weights = np.unique(squared["x_ortho"])
+    weights = np.unique(runs["x_ortho"])
     # Medians: an activation that the end of a segment cuts off can be huge, and its cost with it.
     rising, x_ortho = (
-        _normalised(np.array([np.median(squared[cost][squared["x_ortho"] == w]) for w in weights]))
-        for cost in ("squared_loss", "x_ortho_cost")
+        _normalised(np.array([np.median(runs[cost][runs["x_ortho"] == w]) for w in weights]))
+        for cost in ("unexplained", "x_ortho_cost")
     )
     difference = rising - x_ortho
     places = np.flatnonzero((difference[:-1] < 0) & (difference[1:] >= 0))
@@ -140,6 +148,11 @@ def find_crossover(table: Table) -> Crossover:
     crossing = float(10 ** (logs[i] + part * (logs[i + 1] - logs[i])))
     nearest = int(np.abs(logs - np.log10(crossing)).argmin())
     return Crossover(weights, rising, x_ortho, crossing, float(weights[nearest]))
+
+
+def _unexplained(record: dict[str, Any]) -> float:
+    """Share of the power, or deviance, that a run leaves over: the first part of J."""
+    return 1 - loss_of(record.get("beta_loss", SQUARED.name)).explained(record["loss"])
 
 
 def suggest_n_lags(motifs: Table) -> int | None:

@@ -87,7 +87,7 @@ class Consensus:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a list of such arrays
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
         model : CNMF
             Its parameters but for ``n_components``, the number of stable motifs.
         **options

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
-from motifold.data.validation import is_list_of_segments
+from motifold.data.masked import with_nan
+from motifold.data.validation import is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
 from motifold.findings.hidden import mostly_observed
-from motifold.model.measures import ROWS, Power, explained
+from motifold.findings.overlap import power_of
+from motifold.findings.rows import RowsOnDemand
+from motifold.model.losses import Loss, loss_of
+from motifold.model.measures import ROWS, Deviance, Power
 
 Floats = npt.NDArray[Any]
+_Measure = TypeVar("_Measure", Power, Deviance)
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Decomposition:
     model: CNMF
     H: Floats  # (T, K)
     segments: Segments
-    X: Floats | None = None  # (T, N), NaN where an entry is missing
+    X: Floats | RowsOnDemand | None = None  # (T, N), NaN where an entry is missing
 
     @classmethod
     def of(
@@ -44,13 +49,14 @@ class Decomposition:
         elif is_list_of_segments(activations) and lengths is None:
             lengths = [len(part) for part in activations]
         H = stacked(activations)
+        H = H[:] if isinstance(H, RowsOnDemand) else H
         K = model.components_.shape[0]
         if H.ndim != 2 or H.shape[1] != K:
             raise ValueError(f"activations must have shape (n_samples, {K}), not {H.shape}.")
         found = cls(model, H, Segments.of(len(H), lengths))
         return found if X is None else replace(found, X=found._checked(X))
 
-    def _checked(self, X: Any) -> Floats:
+    def _checked(self, X: Any) -> Floats | RowsOnDemand:
         data = stacked(X)
         if data.shape != self.shape:
             raise ValueError(
@@ -77,7 +83,8 @@ class Decomposition:
         first = self._reach(a)
         alone = np.zeros_like(self.H[first:b])
         alone[:, k] = self.H[first:b, k]
-        return self._made_by(alone, first, a)
+        made, background = self._made_by(alone, first, a), self.model.background_
+        return made if background is None else made - background
 
     def parts(self, a: int, b: int) -> Iterator[Floats]:
         """The part of each motif, one at a time."""
@@ -98,13 +105,60 @@ class Decomposition:
 
     # --- what it explains -------------------------------------------------------------------
 
+    @property
+    def loss(self) -> Loss:
+        """The model's: by which the recording is compared with X̂."""
+        return loss_of(self.model.beta_loss)
+
     @cached_property
     def power(self) -> Power:
-        """Loss, and the shares of the motifs, of the whole recording."""
-        found = Power(self.H.shape[1])
+        """The squares that the motifs explain of the whole recording, whatever the loss was."""
+        X = self.X
+        alone = self.model.background_ is None
+        if alone and isinstance(X, RowsOnDemand) and (X.mask is not None or not X.has_nan):
+            return power_of(self.model, X.matrix, X.mask, self.H, self.segments)
+        return self._measured_by(Power(self.H.shape[1]))
+
+    @cached_property
+    def measured(self) -> Power | Deviance:
+        """Relative loss by the model's loss, and the shares of the motifs.
+
+        A share is that of the data's power which a motif explains alone; of a loss that is not
+        squared error, that of X̂ which it makes.
+        """
+        if not self.loss.by_ratios:
+            return self.power
+        return self._measured_by(Deviance(self.H.shape[1], self.loss, self.means))
+
+    def new_measure(self) -> Power | Deviance:
+        """What measures by the model's loss, still empty."""
+        K = self.H.shape[1]
+        return Deviance(K, self.loss, self.means) if self.loss.by_ratios else Power(K)
+
+    def _measured_by(self, found: _Measure) -> _Measure:
         for a, b in self._blocks():
-            found.add(self.reference(a, b), self.parts(a, b))
+            found.add(self.reference(a, b), self.parts(a, b), self.model.background_)
         return found
+
+    @cached_property
+    def background_share(self) -> float:
+        """Share of X̂, summed over all entries, that the background makes; 0 if there is none."""
+        background = self.model.background_
+        if background is None:
+            return 0.0
+        total = sum(float(self.rows(a, b).sum(dtype=np.float64)) for a, b in self._blocks())
+        constant = float(background.sum(dtype=np.float64)) * len(self.H)
+        return constant / total if total > 0 else 0.0
+
+    @cached_property
+    def means(self) -> npt.NDArray[np.float64]:
+        """Mean of what is observed of every feature, (N,)."""
+        total, count = np.zeros(self.shape[1]), np.zeros(self.shape[1])
+        for a, b in self._blocks():
+            block = self.reference(a, b)
+            total += np.nansum(block, axis=0, dtype=np.float64)
+            count += np.count_nonzero(~np.isnan(block), axis=0)
+        return total / np.maximum(count, 1)
 
     def reference(self, a: int, b: int) -> Floats:
         """Bins a to b of what the parts are compared with: X or, without it, X̂."""
@@ -138,6 +192,8 @@ class Decomposition:
     def _known(self, a: int, b: int) -> Floats:
         H, end = self.H[a:b], b + self.model.components_.shape[1] - 1
         if self.X is None or self.X.dtype.kind != "f":
+            return H
+        if isinstance(self.X, RowsOnDemand) and not self.X.has_nan:
             return H
         observed = ~np.isnan(self.X[a:end])
         if observed.all():
@@ -185,27 +241,34 @@ class Contributions:
 
     def __init__(self, fit: Decomposition) -> None:
         self._fit = fit
-        self._power = Power(fit.H.shape[1])
+        self._measure = fit.new_measure()
 
     def block(self, a: int, b: int) -> tuple[Floats, list[Floats]]:
         """Bins a to b of the recording, and the part of each motif; they are counted."""
         reference, parts = self._fit.reference(a, b), list(self._fit.parts(a, b))
-        self._power.add(reference, parts)
+        self._measure.add(reference, parts, self._fit.model.background_)
         return reference, parts
 
     @property
     def shares(self) -> npt.NDArray[np.float64]:
-        """Of the power, what each motif explains alone, (K,)."""
-        return self._power.shares
+        """As those of ``Decomposition.measured``, (K,)."""
+        return self._measure.shares
 
     @property
     def explained(self) -> float:
-        """Share of all motifs together, at least 0."""
-        return max(0.0, explained(self._power.loss))
+        """Share of the power, or deviance, of all motifs together, at least 0."""
+        return max(0.0, self._measure.explained)
 
 
-def stacked(X: Any) -> Floats:
-    """One array, from one or from a list of segments."""
+def stacked(X: Any) -> Any:
+    """One array, from one or from a list of segments; NaN where a masked array hides an entry.
+
+    Of a sparse matrix, its rows on demand.
+    """
+    if isinstance(X, RowsOnDemand):
+        return X
+    if is_sparse(X):
+        return RowsOnDemand.of(X)
     if is_list_of_segments(X):
-        return np.concatenate([np.asarray(part) for part in X])
-    return np.asarray(X)
+        return np.concatenate([with_nan(part) for part in X])
+    return with_nan(X)

@@ -12,9 +12,11 @@ from scipy.signal import find_peaks
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
-from motifold.data.validation import check_recording, is_list_of_segments
+from motifold.data.masked import with_nan
+from motifold.data.validation import check_recording, is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
 from motifold.findings.overlap import Floats
+from motifold.findings.rows import RowsOnDemand
 from motifold.findings.table import Table
 from motifold.model import Array
 
@@ -171,7 +173,7 @@ def event_triggered_average(
     Parameters
     ----------
     signal : array-like of shape (n_samples,) or (n_samples, n_channels), or a list of 2-D arrays
-        Real numbers, which may be negative; NaN is left out.
+        Real numbers, which may be negative; NaN is left out. 2-D ones may be sparse.
     events : Table
         As from ``find_events``, with the columns ``motif``, ``segment`` and ``time`` in seconds.
     window : (float, float)
@@ -237,11 +239,16 @@ def _averaged(
     return EventAverage(motifs, times, mean, error, counts.max(axis=2))
 
 
-def _signal_parts(signal: Any, lengths: Any, segments: Any) -> list[Floats]:
+def _signal_parts(signal: Any, lengths: Any, segments: Any) -> list[Any]:
     """The signal as a list of segments (n, channels)."""
+    if is_sparse(signal):
+        options: dict[str, Any] = {"name": "signal", "check_values": False, "sparse": True}
+        return [
+            RowsOnDemand(part) for part in check_recording(signal, lengths, segments, **options)
+        ]
     if is_list_of_segments(signal):
-        return [np.asarray(part, dtype=np.float64) for part in signal]
-    array = np.asarray(signal, dtype=np.float64)
+        return [with_nan(part).astype(np.float64, copy=False) for part in signal]
+    array = with_nan(signal).astype(np.float64, copy=False)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.size == 0:
         raise ValueError(

@@ -17,7 +17,6 @@ from motifold.findings.order import FeatureCorrelation, correlation_of, picture_
 from motifold.findings.shuffles import Significance, significance
 from motifold.findings.table import Table
 from motifold.io import Recording
-from motifold.model.measures import explained
 
 _ALPHA = 0.05
 _NULLS = 200  # shuffled copies of each motif, or as many as the correction for K motifs needs
@@ -88,18 +87,18 @@ class Facts:
 
     @property
     def loss(self) -> float:
-        """Relative loss, over what is observed."""
-        return self.fit.power.loss
+        """Relative loss by the model's loss, over what is observed."""
+        return self.fit.measured.loss
 
     @property
     def explained(self) -> float:
-        """Share of the power that all motifs explain together."""
-        return explained(self.loss)
+        """Share of the power, or deviance, that all motifs explain together."""
+        return self.fit.measured.explained
 
     @property
     def shares(self) -> npt.NDArray[np.float64]:
-        """Share of the power that each motif explains alone, (K,)."""
-        return self.fit.power.shares
+        """Share of the power that each motif explains alone, or of X̂ that it makes, (K,)."""
+        return self.fit.measured.shares
 
     # --- when they occur --------------------------------------------------------------------
 
@@ -147,7 +146,7 @@ def _taken_apart(model: CNMF, recording: Recording) -> tuple[Decomposition, bool
     X, lengths = recording.X, [int(length) for length in recording.lengths or (len(recording.X),)]
     if model.lengths_ == lengths:
         fit = Decomposition.of(model, X)
-        if abs(fit.power.loss - model.loss_) <= _SAME_LOSS:
+        if abs(fit.measured.loss - model.loss_) <= _SAME_LOSS:
             return fit, True
     with warnings.catch_warnings():  # names, if there are any, were compared by the caller
         warnings.filterwarnings("ignore", "X does not have valid feature names")

@@ -59,7 +59,7 @@ def correlation_of(fit: Decomposition) -> FeatureCorrelation:
     return feature_correlation(np.concatenate(fit.model.components_) if fit.X is None else fit.X)
 
 
-def feature_correlation(X: npt.NDArray[Any]) -> FeatureCorrelation:
+def feature_correlation(X: Any) -> FeatureCorrelation:
     """Of the features of X (T, N); NaN does not count, constant features neither."""
     step = max(_RUN, len(X) // _RUNS)
     runs = [X[a : a + _RUN] for a in range(0, len(X), step)]

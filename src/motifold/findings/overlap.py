@@ -9,14 +9,17 @@ import numpy.typing as npt
 
 from motifold.data import Data, Segments
 from motifold.data.validation import check_recording, recording_of
-from motifold.engines.cpu import CPUEngine, Problem, Workers
+from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
 from motifold.engines.cpu.statistics import h_statistics
 from motifold.engines.cpu.toeplitz import Padding, smoothed
 from motifold.estimator import CNMF
+from motifold.fit.ratios import ratio_tolerance
 from motifold.fit.solve import solve_for_motifs
 from motifold.fit.step import transform_tolerance
-from motifold.model import Array
+from motifold.model import Array, Mask
 from motifold.model.arrays import different
+from motifold.model.losses import loss_of
+from motifold.model.measures import Power
 from motifold.model.penalties import PENALTIES, penalties_of
 
 Floats = npt.NDArray[np.float64]
@@ -39,9 +42,9 @@ def checked_motifs(
     return motifs
 
 
-def checked_data(X: Any, motifs: Floats, lengths: Any, segments: Any) -> list[Array]:
-    """The segments of X, checked to have the features of the motifs."""
-    arrays = check_recording(X, lengths, segments)
+def checked_data(X: Any, motifs: Floats, lengths: Any, segments: Any) -> list[Any]:
+    """The segments of X, arrays or sparse, checked to have the features of the motifs."""
+    arrays = check_recording(X, lengths, segments, sparse=True)
     N = motifs.shape[2]
     if arrays[0].shape[1] != N:
         raise ValueError(
@@ -52,26 +55,54 @@ def checked_data(X: Any, motifs: Floats, lengths: Any, segments: Any) -> list[Ar
 
 
 def activations_of(
-    X: Any, motifs: Array, model: CNMF, *, scales: Any = None, mask: Any = None, **layout: Any
+    X: Any,
+    motifs: Array,
+    model: CNMF,
+    *,
+    scales: Any = None,
+    background: Array | None = None,
+    mask: Any = None,
+    **layout: Any,
 ) -> Array:
     """Activations (T, K) of X with these motifs (K, L, N), found as the model's ``transform`` does.
 
-    With its penalties, boundary and tolerance; ``scales`` are the motifs' norms in the fit, if
-    they had others. ``layout``: ``lengths`` or ``segments``.
+    By its loss, with its penalties, boundary and tolerance; ``scales`` are the motifs' norms in the
+    fit, if they had others, ``background`` (N,) the constants beside them, if there are any.
+    ``layout``: ``lengths`` or ``segments``.
     """
     K, L, _ = motifs.shape
     weights = {penalty.name: getattr(model, penalty.name) for penalty in PENALTIES}
     data = recording_of(X, mask=mask, **layout)
-    problem = Problem.of(data, K, L, model.boundary, penalties_of(K, **weights))
+    loss, constant = loss_of(model.beta_loss), background is not None
+    n = K + constant
+    penalties = penalties_of(n, constant, **weights)
+    options: dict[str, Any] = {"loss": loss, "background": constant}
+    problem = Problem.of(data, n, L, model.boundary, penalties, **options)
+    tolerance = ratio_tolerance if loss.by_ratios else transform_tolerance
     scales = np.ones(K) if scales is None else scales
     with Workers(model.n_jobs) as workers:
-        engine = CPUEngine(problem, workers)
-        _, solution = solve_for_motifs(engine, motifs, scales, transform_tolerance(model.tol))
-        H = engine.gather(engine.settled(solution.H, solution.problem))
+        engine = engine_of(problem, workers)
+        known = motifs, scales, tolerance(model.tol), background
+        _, solution = solve_for_motifs(engine, *known)
+        H = engine.gather(engine.settled(solution.H, solution.problem))[:, :K]
     return (H * scales / problem.scale).astype(problem.dtype, copy=False)
 
 
-def overlap(arrays: list[Array], motifs: Floats) -> Floats:
+def power_of(
+    model: CNMF, X: Any, mask: Mask | None, activations: Array, segments: Segments
+) -> Power:
+    """What the motifs explain of a sparse X (T, N), from the statistics of a fit."""
+    K, L, _ = model.components_.shape
+    data = Data.of(segments.split(X), None if mask is None else segments.split(mask))
+    problem = Problem.of(data, K, L)
+    W = np.ascontiguousarray(model.components_.transpose(2, 1, 0), dtype=problem.dtype)
+    H = np.ascontiguousarray(activations * problem.scale, dtype=problem.dtype)
+    with Workers.for_passes(model.n_jobs, problem.multiplications) as workers:
+        engine = CPUEngine(problem, workers)
+        return Power.of(engine.power_shares(W, H), engine.residual(W, H), problem.squared_norm)
+
+
+def overlap(arrays: list[Any], motifs: Floats) -> Floats:
     """W⋆X (T, K): the product of each motif, placed at each bin, with the data."""
     K, L, _ = motifs.shape
     problem = Problem.of(Data.of(arrays), K, L)
@@ -81,12 +112,12 @@ def overlap(arrays: list[Array], motifs: Floats) -> Floats:
     return C.astype(np.float64) / problem.scale
 
 
-def x_ortho_cost(arrays: list[Array], motifs: Floats, activations: Floats) -> float:
+def x_ortho_cost(arrays: list[Any], motifs: Floats, activations: Floats) -> float:
     """The cost of redundant motifs, as in seqNMF: Σ_{j≠k} Σ_t (W⋆X)[t, j] · (Q∗H)[t, k].
 
     Q sums activations over the bins less than L away, within a segment.
     """
-    padding = Padding(Segments([len(array) for array in arrays]).bounds, motifs.shape[1])
+    padding = Padding(Segments([array.shape[0] for array in arrays]).bounds, motifs.shape[1])
     nearby = smoothed(np.asarray(activations, np.float64), padding)
     others = nearby @ different(motifs.shape[0])
     return float(np.vdot(overlap(arrays, motifs), others))

@@ -18,12 +18,13 @@ def explained_power(
 ) -> Floats:
     """Share of the power of X that each motif explains alone.
 
-    Σ(2X·X̂_k − X̂_k²)/ΣX², floored at zero. Motifs that overlap explain less together than their
-    shares add up to.
+    Σ(2X·X̂_k − X̂_k²)/ΣX², floored at zero, whatever the model's loss. Motifs that overlap explain
+    less together than their shares add up to. (Of a model with another loss than squared error,
+    reports, sweeps and pictures have shares of X̂ instead: what each motif makes of it.)
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     model : CNMF
         A fitted model.
     activations : array-like of shape (n_samples, n_components) or None
@@ -50,11 +51,12 @@ def explained_power(
     if activations is None:
         activations = model.transform(X, lengths=lengths, segments=segments)
     H = np.asarray(activations)
-    sizes = [len(array) for array in arrays]
+    sizes = [array.shape[0] for array in arrays]
     if H.shape != (sum(sizes), len(motifs)):
         raise ValueError(
             f"activations must have shape (n_samples, n_components) = {(sum(sizes), len(motifs))}, "
             f"not {H.shape}."
         )
-    data = check_recording(X, check_values=False)  # as it was given: only a list has to be stacked
+    # As it was given: only a list has to be stacked.
+    data = check_recording(X, check_values=False, sparse=True)
     return Decomposition.of(model, data if len(data) > 1 else data[0], H, sizes).power.shares

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, issparse
 from sklearn.base import clone
 
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
 from motifold.findings.overlap import Floats, checked_data, checked_motifs, overlap
+from motifold.findings.rows import dense
 from motifold.findings.table import Table
-from motifold.model import Array
-from motifold.model.measures import explained as explained_by
+from motifold.model.losses import loss_of
 
 # A motif of which one feature holds more than this share of the power is no sequence.
 _SINGLE_FEATURE = 0.999
@@ -107,7 +107,7 @@ def significance(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
         Held-out data.
     components : CNMF or array-like of shape (n_components, n_lags, n_features)
         A fitted model, or its motifs.
@@ -161,9 +161,9 @@ def significance(
     )
 
 
-def _circular_overlap(X: Array, motifs: Floats) -> Floats:
+def _circular_overlap(X: Any, motifs: Floats) -> Floats:
     """W⋆X (T, K) of one segment whose end is followed by its start."""
-    L, T = motifs.shape[1], len(X)
+    L, T = motifs.shape[1], X.shape[0]
     return overlap([X[np.arange(T + L - 1) % T]], motifs)[:T]
 
 
@@ -186,7 +186,7 @@ def holm(p_value: Floats, tested: npt.NDArray[np.bool_], alpha: float) -> npt.ND
 
 
 def null_skewness(
-    arrays: list[Array], motif: Floats, centre: float, n_null: int, rng: np.random.Generator
+    arrays: list[Any], motif: Floats, centre: float, n_null: int, rng: np.random.Generator
 ) -> Floats:
     """Skewness of the overlap of ``n_null`` copies of a motif (L, N), features shifted at random.
 
@@ -205,18 +205,19 @@ def null_skewness(
     rows = max(_LEAST_ROWS, _BLOCK_BYTES // (8 * N * L))
     for array in arrays:
         X = array[:, features]
-        for a in range(0, len(X), rows):
-            overlaps = _shifted_overlaps(X, a, min(a + rows, len(X)), motif)
+        T = X.shape[0]
+        for a in range(0, T, rows):
+            overlaps = _shifted_overlaps(X, a, min(a + rows, T), motif)
             for i, batch in batches:
                 sums[:, i : i + _NULLS] += _centred_sums(batch @ overlaps, centre)
-    return _skewness(sums, sum(map(len, arrays)))
+    return _skewness(sums, sum(array.shape[0] for array in arrays))
 
 
-def _shifted_overlaps(X: Array, a: int, b: int, motif: Floats) -> Floats:
+def _shifted_overlaps(X: Any, a: int, b: int, motif: Floats) -> Floats:
     """Overlap of each feature's profile at each circular shift, bins a to b of X: (N·L, b − a)."""
     L, N = motif.shape
     # In a circle: were motifs cut off by the end, copies would lose other bins than the motif.
-    padded = X[np.arange(a, b + L - 1) % len(X)].astype(np.float64)
+    padded = dense(X[np.arange(a, b + L - 1) % X.shape[0]]).astype(np.float64)
     windows = np.lib.stride_tricks.sliding_window_view(padded, L, axis=0)  # (b − a, N, L)
     lags = np.arange(L)
     turned = motif.T[:, (lags - lags[:, None]) % L]  # (N, shift, lag): later by the shift
@@ -250,11 +251,12 @@ class Sequenciness:
     Attributes
     ----------
     score : float
-        Explained power in excess of column-shuffled data over that in excess of feature-shuffled
+        What is explained in excess of column-shuffled data over that in excess of feature-shuffled
         data: about 1 for pure sequences, about 0 for features that only fire together, NaN where
         the data has neither.
     explained : float
-        Share of the data's power that the fit explains.
+        Share of the data's power that the fit explains; of its deviance with another loss than
+        squared error.
     explained_columns : ndarray of shape (n_shuffles,)
         The same with the time bins in random order.
     explained_features : ndarray of shape (n_shuffles,)
@@ -294,7 +296,7 @@ def sequenciness(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     model : CNMF
         What to fit: its parameters count, a fit it may have does not.
     n_shuffles : int, default=10
@@ -320,20 +322,22 @@ def sequenciness(
     >>> bool(result.score > 0.5)
     True
     """
-    arrays = check_recording(X, lengths, segments)
+    arrays = check_recording(X, lengths, segments, sparse=True)
     if n_shuffles < 1:
         raise ValueError(f"n_shuffles must be 1 or greater, not {n_shuffles}.")
     rng = np.random.default_rng(random_state)
 
-    def explained(parts: list[Array]) -> float:
+    def explained(parts: list[Any]) -> float:
         fit = clone(model).set_params(random_state=int(rng.integers(2**31 - 1)))
-        return explained_by(fit.fit(parts).loss_)
+        return loss_of(fit.beta_loss).explained(fit.fit(parts).loss_)
 
-    def columns(array: Array) -> Array:
+    def columns(array: Any) -> Any:
+        if issparse(array):
+            return array[rng.permutation(array.shape[0])]
         return rng.permutation(array, axis=0)
 
-    def features(array: Array) -> Array:
-        return rng.permuted(array, axis=0)
+    def features(array: Any) -> Any:
+        return _scattered(array, rng) if issparse(array) else rng.permuted(array, axis=0)
 
     whole = explained(arrays)
     by_columns = np.array([explained([*map(columns, arrays)]) for _ in range(n_shuffles)])
@@ -341,3 +345,12 @@ def sequenciness(
     excess = whole - float(np.median(by_features))
     score = (whole - float(np.median(by_columns))) / excess if excess > 0 else np.nan
     return Sequenciness(float(score), whole, by_columns, by_features)
+
+
+def _scattered(X: Any, rng: np.random.Generator) -> Any:
+    """A sparse matrix with the entries of each column at random rows of it."""
+    T, N = X.shape
+    columns = X.tocsc()
+    counts = np.diff(columns.indptr)
+    rows = [rng.choice(T, size=n, replace=False) for n in counts]
+    return csc_array((columns.data, np.concatenate(rows), columns.indptr), shape=(T, N)).tocsr()

@@ -74,7 +74,7 @@ class BlockTimeSeriesSplit:
         ------
         train, test : ndarray of int
         """
-        T = len(X)
+        T = _n_rows(X)
         edges = self._edges(T)
         for a, b in pairwise(edges):
             train = np.r_[0 : max(0, a - self.gap), min(T, b + self.gap) : T]
@@ -111,7 +111,7 @@ class BlockTimeSeriesSplit:
         -------
         ndarray of shape (n_samples,)
         """
-        T = len(X)
+        T = _n_rows(X)
         changes = np.zeros(T, dtype=np.intp)
         changes[self._edges(T)[1:-1]] = 1
         changes[Segments.of(T, segments=segments).breaks(0, T)] = 1
@@ -124,6 +124,11 @@ class BlockTimeSeriesSplit:
 
     def __repr__(self) -> str:
         return f"BlockTimeSeriesSplit(n_splits={self.n_splits}, gap={self.gap})"
+
+
+def _n_rows(X: Any) -> int:
+    """Of an array, a sparse matrix or a list."""
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 def mark_junctions(rows: Any, segments: Any = None) -> npt.NDArray[np.intp]:

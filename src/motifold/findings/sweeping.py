@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from functools import cached_property
 from itertools import combinations, product
 from typing import Any
@@ -23,6 +24,7 @@ from motifold.findings.choices import (
     suggest_n_components,
     suggest_n_lags,
 )
+from motifold.findings.processes import end_with
 from motifold.findings.store import RunStore, run_key
 from motifold.findings.table import Table
 from motifold.findings.trial import Run, Settings, SweepData, Test, run_trial
@@ -41,12 +43,13 @@ class Sweep:
     table : Table
         One row for each run: the parameters of the grid, ``seed``, ``loss`` (relative, of the fit
         of all data), ``x_ortho_cost``, ``block`` (that is held out), ``train_loss`` and
-        ``test_error`` (relative, of the fit without that block), ``n_tested`` and
-        ``n_significant`` (motifs, in the held-out block), ``converged``, ``n_iter`` and ``dissx``
-        (mean dissimilarity to the other seeds).
+        ``test_error`` (relative, of the fit without that block; with another ``beta_loss`` than
+        squared error the held-out deviance, over that of the training data's means),
+        ``n_tested`` and ``n_significant`` (motifs, in the held-out block), ``converged``,
+        ``n_iter`` and ``dissx`` (mean dissimilarity to the other seeds).
     motifs : Table
         One row for each motif of each run: ``onset`` and ``length`` in lags, ``share`` of the
-        data's power.
+        data's power (with another ``beta_loss`` than squared error: of X̂).
 
     Examples
     --------
@@ -78,9 +81,9 @@ class Sweep:
         ``n_components``: the smallest whose test error exceeds the lowest by no more than the
         standard error of the difference, or 3 % of the curve's range; of the seeds that share a
         held-out block, the one that fitted its training data best counts. Without test errors,
-        that with the lowest DISSX. ``n_lags``: the least that is no shorter
-        than the motifs found with the most lags (effective length). ``x_ortho``: that nearest to
-        the crossover of the two costs. None where a rule finds nothing.
+        or with those of several losses, that with the lowest DISSX. ``n_lags``: the least that is
+        no shorter than the motifs found with the most lags (effective length). ``x_ortho``: that
+        nearest to the crossover of the two costs. None where a rule finds nothing.
         """
         rules: dict[str, Any] = {
             "n_components": lambda: suggest_n_components(self.table),
@@ -126,13 +129,14 @@ def sweep(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     n_seeds : int, default=10
         Runs for each point of the grid.
     path : path or None, default=None
         A file to which finished runs are appended (factors go to a folder beside it). A sweep that
         is called again with the same data and settings does not repeat the runs in it, so it can
-        be interrupted, resumed, and enlarged. None keeps all in memory.
+        be interrupted, resumed, and enlarged. Damaged runs are told in a warning, and run again;
+        a file that is not of this sweep is refused and left as it is. None keeps all in memory.
     test : {"blocks", "entries"} or None, default="blocks"
         What the test error is measured on: "blocks", the held-out block, each random half of the
         features reconstructed with activations found from the other half; "entries", a random
@@ -182,9 +186,10 @@ def sweep(
     with work_bar(len(trials), "sweep", "run", shown=progress) as bar:
         todo = [trial for trial in trials if run_key(*trial) not in store]
         bar.update(len(trials) - len(todo))
-        for key, run in _runs(data, todo, settings, n_jobs):
-            store.add(key, run)
-            bar.update()
+        with closing(_runs(data, todo, settings, n_jobs)) as runs:  # an error ends the workers
+            for key, run in runs:
+                store.add(key, run)
+                bar.update()
     return _tabulated(points, n_seeds, store, data.segments)
 
 
@@ -216,7 +221,7 @@ def _values(name: str, given: Any) -> list[Any]:
 
 def _runs(
     data: SweepData, trials: list[tuple[Point, int]], settings: Settings, n_jobs: int | None
-) -> Iterator[tuple[str, Run]]:
+) -> Generator[tuple[str, Run]]:
     """The runs with their keys, as they come."""
     n_processes = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), len(trials))
     if n_processes <= 1:
@@ -226,7 +231,16 @@ def _runs(
     trials = sorted(trials, key=lambda trial: -trial[0]["n_components"] * trial[0]["n_lags"])
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=n_processes, return_as="generator_unordered")
-        yield from pool(delayed(_keyed)(data, *trial, settings) for trial in trials)
+        parent = os.getpid()
+        yield from pool(delayed(_worked)(parent, data, *trial, settings) for trial in trials)
+
+
+def _worked(
+    parent: int, data: SweepData, point: Point, seed: int, settings: Settings
+) -> tuple[str, Run]:
+    """A run in a process of its own."""
+    end_with(parent)
+    return _keyed(data, point, seed, settings)
 
 
 def _keyed(data: SweepData, point: Point, seed: int, settings: Settings) -> tuple[str, Run]:

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse, vstack
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold.data import Segments
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
-from motifold.findings.overlap import activations_of, x_ortho_cost
+from motifold.findings.overlap import Floats, activations_of, x_ortho_cost
 from motifold.findings.profiles import motif_extent
+from motifold.findings.rows import RowsOnDemand, dense
 from motifold.findings.shuffles import is_testable, significance
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, observed_entries
 from motifold.model import Array, Mask
-from motifold.model.measures import relative_loss
+from motifold.model.losses import Loss, loss_of
+from motifold.model.measures import ROWS
 
 Test = Literal["entries", "blocks"]
 
 _NOTHING = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
 _HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held out
+# With a loss by ratios no held-out entry is predicted below this share of its feature's mean: one
+# spike where a model says "never" would outweigh all else.
+_LEAST = 0.01
 
 
 @dataclass(frozen=True)
@@ -44,15 +52,16 @@ class Settings:
 class SweepData:
     """The data of a sweep: all segments stacked, and what is observed of them."""
 
-    X: Array  # (T, N), zero where it is missing
+    X: Any  # (T, N), zero where it is missing; an array, or a sparse matrix by rows
     segments: Segments
     mask: Mask | None = None  # (T, N), True = observed
 
     @classmethod
-    def from_arrays(cls, arrays: list[Array], masks: list[Mask] | None = None) -> SweepData:
+    def from_arrays(cls, arrays: list[Any], masks: list[Mask] | None = None) -> SweepData:
         """From checked segments; one segment is not copied."""
-        X = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
-        segments = Segments([len(array) for array in arrays])
+        stack = partial(vstack, format="csr") if issparse(arrays[0]) else np.concatenate
+        X = arrays[0] if len(arrays) == 1 else stack(arrays)
+        segments = Segments([array.shape[0] for array in arrays])
         return cls(X, segments, None if masks is None else np.concatenate(masks))
 
     @property
@@ -60,11 +69,9 @@ class SweepData:
         """Number of the segment of each row, (T,)."""
         return self.segments.ids
 
-    def observed(self, rows: npt.NDArray[np.intp]) -> Mask:
-        """What is observed of these rows, (rows, N)."""
-        if self.mask is None:
-            return np.ones((len(rows), self.X.shape[1]), dtype=bool)
-        return self.mask[rows]
+    def observed(self, rows: npt.NDArray[np.intp]) -> Mask | None:
+        """What is observed of these rows, (rows, N); None if all is."""
+        return None if self.mask is None else self.mask[rows]
 
 
 @dataclass(frozen=True)
@@ -118,17 +125,21 @@ def _validate(
     observed = data.observed(train)
     shown = observed
     if settings.test == "entries":
-        shown = observed & observed_entries(observed.shape, _HIDDEN_ENTRIES, rng)
+        shown = observed_entries((len(train), X.shape[1]), _HIDDEN_ENTRIES, rng)
+        shown = shown if observed is None else shown & observed
     segments = mark_junctions(train, data.ids)
     copy.fit(X[train], segments=segments, mask=shown)
+    means = _means(X[train], shown)
     if not np.isfinite(copy.activations_).all():  # one fit that failed is no reason to lose all
         return {"block": fold, **_NOTHING}
     error = np.nan
     if settings.test == "entries":
-        X_hat = copy.inverse_transform(copy.activations_, segments=segments)
-        error = _relative_error(X[train], X_hat, observed & ~shown)
+        assert shown is not None
+        rows = Decomposition.of(copy).rows
+        where = _both(observed, ~shown)
+        error = _relative_error(loss_of(copy.beta_loss), X[train], rows, where, means)
     elif settings.test == "blocks":
-        error = fold_error(copy, data, test, rng)
+        error = fold_error(copy, data, test, rng, means)
     return {
         "block": fold,
         "train_loss": float(copy.loss_),
@@ -138,40 +149,55 @@ def _validate(
 
 
 def fold_error(
-    model: CNMF, data: SweepData, test: npt.NDArray[np.intp], rng: np.random.Generator
+    model: CNMF,
+    data: SweepData,
+    test: npt.NDArray[np.intp],
+    rng: np.random.Generator,
+    means: Floats | None = None,
 ) -> float:
     """Relative error of each half of the features, with activations found from the other half.
 
     The gaps around the fold, which the fit has not seen either, lend the motifs that reach into
     it. Bins less than ``n_lags`` from where the data ends do not count: a motif that is cut off
-    there rests on a few lags, and what it makes of the other half may be anything.
+    there rests on a few lags, and what it makes of the other half may be anything. ``means`` are
+    those of the features in the training data, which a loss by ratios is relative to.
     """
-    L, T = model.n_lags, len(data.X)
+    L, T = model.n_lags, data.X.shape[0]
     a, b = max(0, test[0] - L), min(T, test[-1] + 1 + L)
     X, segments, observed = data.X[a:b], data.segments.within(a, b), data.observed(np.arange(a, b))
     order = rng.permutation(X.shape[1])
     halves = order[::2], order[1::2]
     if len(halves[1]) == 0:
         return np.nan  # a single feature has no other half
-    X_hat = np.empty_like(X)
+    fits = []
     for shown, hidden in (halves, halves[::-1]):
-        if not observed[:, shown].any():
+        seen = None if observed is None else observed[:, shown]
+        if seen is not None and not seen.any():
             return np.nan
         H = activations_of(
             X[:, shown],
             model.components_[:, :, shown],
             model,
             scales=model.scales_,
-            mask=observed[:, shown],
+            background=None if model.background_ is None else model.background_[shown],
+            mask=seen,
             lengths=segments.lengths,
         )
-        X_hat[:, hidden] = model.inverse_transform(H, lengths=segments.lengths)[:, hidden]
+        fits.append((hidden, Decomposition.of(model, None, H, segments.lengths)))
+
+    def rows(first: int, last: int) -> Array:
+        X_hat = np.empty((last - first, X.shape[1]), dtype=X.dtype)
+        for hidden, fit in fits:
+            X_hat[:, hidden] = fit.rows(first, last)[:, hidden]
+        return X_hat
+
     counted = segments.inner(L) & np.isin(np.arange(a, b), test)
-    return _relative_error(X, X_hat, counted[:, None] & observed)
+    where = _both(observed, counted[:, None])
+    return _relative_error(loss_of(model.beta_loss), X, rows, where, means)
 
 
 def _significant(
-    model: CNMF, X: Array, ids: npt.NDArray[np.intp], seed: int, settings: Settings
+    model: CNMF, X: Any, ids: npt.NDArray[np.intp], seed: int, settings: Settings
 ) -> dict[str, int]:
     """Number of motifs that were tested and that are significant in the held-out fold."""
     if settings.n_null == 0:
@@ -185,10 +211,14 @@ def _significant(
 
 
 def _motif_records(model: CNMF, data: SweepData) -> list[dict[str, Any]]:
-    """Onset, effective length and share of the power of each motif."""
+    """Onset, effective length and share of each motif (``Decomposition.measured``)."""
     extent = motif_extent(model)
-    X = data.X if data.mask is None else np.where(data.mask, data.X, np.nan)
-    shares = Decomposition.of(model, X).power.shares
+    X = data.X
+    if issparse(X):
+        X = RowsOnDemand(X, data.mask)
+    elif data.mask is not None:
+        X = np.where(data.mask, X, np.nan)
+    shares = Decomposition.of(model, X).measured.shares
     return [
         {"motif": k, "onset": int(onset), "length": int(length), "share": float(share)}
         for k, (onset, length, share) in enumerate(
@@ -197,9 +227,52 @@ def _motif_records(model: CNMF, data: SweepData) -> list[dict[str, Any]]:
     ]
 
 
-def _relative_error(X: Array, X_hat: Array, where: npt.NDArray[np.bool_]) -> float:
-    """The relative loss over some held-out entries; NaN where they are silent, or none."""
-    there = X[where].astype(np.float64)
-    residual = there - X_hat[where]
-    norm = float(there @ there)
-    return relative_loss(float(residual @ residual), norm) if norm > 0 else np.nan
+def _both(observed: Mask | None, where: Mask) -> Mask:
+    """What is observed there."""
+    return where if observed is None else observed & where
+
+
+def _means(X: Any, shown: Mask | None) -> Floats:
+    """Mean of what is shown of every feature, (N,); of one that is silent a little."""
+    if shown is None:
+        means: Floats = np.asarray(X.mean(axis=0), dtype=np.float64).ravel()
+    else:
+        total, count = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+        for a in range(0, len(shown), ROWS):
+            there = shown[a : a + ROWS]
+            total += np.where(there, dense(X[a : a + ROWS]), 0).sum(axis=0, dtype=np.float64)
+            count += np.count_nonzero(there, axis=0)
+        means = total / np.maximum(count, 1)
+    return np.maximum(means, 1e-3 * means.mean())
+
+
+def _relative_error(
+    loss: Loss,
+    X: Any,
+    fit: Callable[[int, int], Array],
+    where: Mask,
+    means: Floats | None = None,
+) -> float:
+    """The relative loss over some held-out entries; NaN where they are silent, or none.
+
+    ‖X − X̂‖/‖X‖, or the deviance as a share of that of the training data's means. ``fit`` gives rows
+    of X̂; ``where`` is (T, N), or (T, 1) for all features.
+    """
+    deviances, power = np.zeros(2), 0.0
+    for a in range(0, len(where), ROWS):
+        block = where[a : a + ROWS]
+        if not block.any():
+            continue
+        rows = dense(X[a : a + ROWS])
+        chosen = np.broadcast_to(block, rows.shape)
+        there = rows[chosen].astype(np.float64)
+        predicted = fit(a, a + len(rows))[chosen]
+        constants = np.zeros_like(there)
+        if loss.by_ratios:
+            assert means is not None
+            constants = np.broadcast_to(means, rows.shape)[chosen]
+            predicted = np.maximum(predicted, _LEAST * constants)
+        if not loss.by_ratios or constants.all():
+            deviances += [2 * loss.divergence(there, other) for other in (predicted, constants)]
+        power += float(there @ there)
+    return loss.relative(*deviances.tolist()) if power > 0 and deviances[1] > 0 else np.nan

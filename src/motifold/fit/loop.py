@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
-from motifold.engines.base import Activations, Engine, Motifs
+from motifold.engines.base import Activations, ByRatios, Engine, Motifs
 from motifold.fit.clock import Clock
 from motifold.fit.moves import centred, revived, started_on_less
+from motifold.fit.ratios import RatioDescent
 from motifold.fit.state import LoopState, Patience
 from motifold.fit.step import Descent, Rules
 from motifold.fit.stop import Ending, StopReason
@@ -40,7 +42,11 @@ class Loop:
         rules: Rules,
         callback: Callable[[LoopState], bool] | None = None,
     ) -> None:
-        self.descent = Descent(engine, solver, rules)
+        self.descent = (
+            RatioDescent(cast(ByRatios, engine), solver, rules)
+            if engine.model.loss.by_ratios
+            else Descent(engine, solver, rules)
+        )
         self.callback = callback
         self.to_beat = np.inf  # J of the best start so far: one that will not reach it is given up
         self.state: LoopState | None = None

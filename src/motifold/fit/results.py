@@ -23,23 +23,30 @@ def fitted_attributes(
     stay as they are.
     """
     model, now, dtype = engine.model, state.now, engine.facts.dtype
-    W = engine.motifs(now.W).astype(np.float64)
-    H = engine.gather(now.H).astype(np.float64)
-    scales: Array = np.ones(model.K)
-    order = np.arange(model.K)
+    n = model.n_motifs
+    W = engine.motifs(now.W)[:, :, :n].astype(np.float64)
+    scales: Array = np.ones(n)
+    order = np.arange(n)
     if normalize:
         scales = norms(W)
         if model.fixed is not None:
-            scales[model.fixed] = 1.0
+            scales[model.fixed[:n]] = 1.0
         if not keep_order:
-            order = np.argsort(-engine.power_shares(now.W, now.H), kind="stable")
+            order = np.argsort(-engine.power_shares(now.W, now.H)[:n], kind="stable")
     unit = np.where(scales > 0, scales, 1.0)
     components = (W / unit).transpose(2, 1, 0)[order]
-    activations = (H * scales / model.scale)[:, order]
+    H = engine.gather(now.H)[:, :n]
+    activations = in_data_scale(H, scales, model.scale, order, dtype)
+    unit_of_error = model.scale ** (model.loss.beta / 2)
     reason = state.stop_reason
+    background = None
+    if model.background:
+        constant = engine.motifs(now.W)[:, 0, n].astype(np.float64)
+        background = (constant / model.scale).astype(dtype)
     return {
+        "background_": background,
         "components_": np.ascontiguousarray(components, dtype=dtype),
-        "activations_": np.ascontiguousarray(activations, dtype=dtype),
+        "activations_": activations,
         "scales_": scales[order],
         "n_iter_": state.iteration,
         "converged_": reason is StopReason.CONVERGED,
@@ -47,9 +54,19 @@ def fitted_attributes(
         "loss_": state.loss,
         "kkt_residual_": state.kkt_residual,
         "history_": state.history,
-        "reconstruction_err_": float(np.sqrt(now.squared_residual)) / model.scale,
+        "reconstruction_err_": float(np.sqrt(now.squared_residual)) / unit_of_error,
         "transform_tol_": state.goal.transform_tol,
         "solved_": state.goal.ending is Ending.SOLVED,
         "origin_": None,
         "lengths_": engine.lengths,
     }
+
+
+def in_data_scale(
+    H: Array, scales: Array, scale: float, order: np.ndarray, dtype: np.dtype
+) -> Array:
+    """The activations (T, K) of motifs of norm 1, component by component: T × K takes memory."""
+    out = np.empty(H.shape, dtype=dtype)
+    for place, k in enumerate(order):
+        out[:, place] = H[:, k].astype(np.float64) * scales[k] / scale
+    return out

@@ -10,7 +10,7 @@ import numpy as np
 
 from motifold.fit.stop import Ending, StopReason
 from motifold.model import Array
-from motifold.model.measures import relative_loss
+from motifold.model.losses import SQUARED, Loss
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class History:
     Attributes
     ----------
     iteration, seconds, loss, objective : arrays of equal length
-        ``seconds`` since ``fit`` was entered, ``loss`` = ‖X − X̂‖/‖X‖, ``objective`` = J.
+        ``seconds`` since ``fit`` was entered, ``loss`` relative, as ``loss_``, ``objective`` = J.
     """
 
     iteration: np.ndarray
@@ -65,10 +65,12 @@ class Iterate:
     Attributes
     ----------
     W, H : handles
-    squared_residual : ‖X − X̂‖², and whether it is from the residual itself (``exact``)
+    squared_residual : ‖X − X̂‖², and whether it is from the residual itself (``exact``); of another
+        loss the deviance, twice the divergence
     penalty : the penalties' part of J
     kkt_W, kkt_H : NaN until they are known
     estimate : of the KKT residual, W's part from a step before
+    noise : error of ``squared_residual`` while it is not exact
     """
 
     W: Any
@@ -79,6 +81,7 @@ class Iterate:
     kkt_W: float = np.nan
     kkt_H: float = np.nan
     estimate: float = np.inf
+    noise: float = 0.0
 
     @property
     def objective(self) -> float:
@@ -144,7 +147,9 @@ class LoopState:
     now : the last accepted iterate
     before : the factors it came from, W and H
     pace, goal, tries, patience : of the method and of the loop
-    scale, squared_norm : of the data
+    scale, squared_norm : of the data; the latter is what the loss is relative to
+    beta : of the loss
+    background : whether the last component is one
     iteration, seconds : so far
     stop_reason : None while it goes on
     given_up : whether another start has outdone this one
@@ -165,6 +170,8 @@ class LoopState:
     stop_reason: StopReason | None = None
     given_up: bool = False
     course: Course | None = None
+    beta: float = SQUARED.beta
+    background: bool = False
     gather: Callable[[Any], Array] = field(default=np.asarray, compare=False, repr=False)
 
     @property
@@ -175,12 +182,14 @@ class LoopState:
     @property
     def objective(self) -> float:
         """J in the scale of the data."""
-        return self.now.objective / self.scale / self.scale
+        if self.beta == 2:
+            return self.now.objective / self.scale / self.scale
+        return self.now.objective / self.scale**self.beta
 
     @property
     def loss(self) -> float:
-        """‖X − X̂‖ / ‖X‖."""
-        return relative_loss(self.now.squared_residual, self.squared_norm)
+        """‖X − X̂‖ / ‖X‖; of other losses the deviance as a share of the reference's."""
+        return Loss(self.beta).relative(self.now.squared_residual, self.squared_norm)
 
     @property
     def kkt_residual(self) -> float:
@@ -191,13 +200,17 @@ class LoopState:
     @property
     def components(self) -> Array:
         """The motifs as they are now, (K, L, N), not normalised."""
-        return self.gather(self.now.W).transpose(2, 1, 0)
+        return self.gather(self.now.W).transpose(2, 1, 0)[: self._n_motifs]
 
     @property
     def activations(self) -> Array:
         """The activations as they are now, (T, K), in the scale of the data."""
-        activations = self.gather(self.now.H)
+        activations = self.gather(self.now.H)[:, : self._n_motifs]
         return activations / activations.dtype.type(self.scale)
+
+    @property
+    def _n_motifs(self) -> int:
+        return int(self.gather(self.now.H).shape[1]) - self.background
 
     @property
     def history(self) -> History:
@@ -236,6 +249,7 @@ class LoopState:
             "kkt_W": now.kkt_W,
             "kkt_H": now.kkt_H,
             "kkt_estimate": now.estimate,
+            "noise": now.noise,
             "momentum": self.pace.momentum,
             "momentum_limit": self.pace.limit,
             "target": goal.target,
@@ -249,6 +263,8 @@ class LoopState:
             "waited": self.patience.waited,
             "scale": self.scale,
             "squared_norm": self.squared_norm,
+            "beta": self.beta,
+            "background": self.background,
             "iteration": self.iteration,
             "seconds": self.seconds,
             "stop_reason": self.stop_reason or "",
@@ -276,6 +292,7 @@ class LoopState:
                 get("kkt_W"),
                 get("kkt_H"),
                 get("kkt_estimate"),
+                get("noise") if "noise" in arrays else 0.0,  # 0.1 had one for all
             ),
             (get("W_previous"), get("H_previous")),
             get("scale"),
@@ -294,6 +311,8 @@ class LoopState:
             StopReason(reason) if reason and not outdone else None,
             outdone or ("given_up" in arrays and bool(get("given_up"))),
             Course.of([tuple(row) for row in get("record").reshape(-1, 4).tolist()]),
+            get("beta") if "beta" in arrays else SQUARED.beta,
+            "background" in arrays and bool(get("background")),
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from motifold.engines.base import Activations, Engine, Motifs, Step, noise
+from motifold.engines.base import Activations, Engine, Motifs, Step, Sums, noise
 from motifold.fit.clock import Clock
 from motifold.fit.solve import solve_H
 from motifold.fit.state import Goal, Iterate, LoopState, Pace, Patience
@@ -16,6 +16,8 @@ from motifold.solvers.base import accelerated, leaves_zero
 
 # The free loss is trusted while it is this many times its own noise.
 _TRUST = 1e4
+# X̂ is unlike the data, in another unit perhaps, where its power is so many times the data's.
+_UNLIKE = 4
 # Extrapolation (Ang & Gillis 2019): growth, growth of the limit, cut after a rise.
 _GROW, _GROW_LIMIT, _CUT = 1.05, 1.01, 1.5
 # The last solve may raise J by this much, relatively: the same minimum reached from elsewhere. It
@@ -71,12 +73,14 @@ class Descent:
         facts = engine.facts
         rounding = 10 * float(np.finfo(facts.dtype).eps)
         # The least fall of J that counts as progress, relatively.
-        self.progress = max(rules.tol**2, rounding)
+        self.progress = max(min(rules.tol, 1.0) ** 2, rounding)
         # ‖X − X̂‖² of a fit that is perfect but for rounding.
         self.perfect = rounding**2 * facts.squared_norm
-        # Error of the free loss, which missing entries enter and leave again; 0 if nobody judges.
-        power = facts.squared_norm / max(facts.observed_share, 1e-3)
-        self.noise = noise(facts.dtype) * power if judged else 0.0
+        # Error of the free loss, in which missing entries enter and leave again, in units of the
+        # terms that it is made of: about so large. 0 if nobody judges.
+        self._noise = noise(facts.dtype) if judged else 0.0
+        self._power = facts.squared_norm / max(facts.observed_share, 1e-3)
+        self._rounding = rounding
 
     def start(self, W: Motifs, H: Activations, seconds: float = 0.0) -> LoopState:
         """The state before the first iteration."""
@@ -91,15 +95,23 @@ class Descent:
             Goal(self.rules.tol, transform_tolerance(self.rules.tol)),
             patience=Patience(now.objective),
             seconds=seconds,
+            background=self.engine.model.background,
             gather=self.engine.gather,
         )
 
     def at(self, W: Motifs, H: Activations) -> Iterate:
         """What is known at these factors before any step."""
         found = self.engine.assess(W, H)
-        loss = found.sums.squared_residual(self.engine.facts)
-        iterate = Iterate(W, H, loss, found.penalty, exact=False, kkt_H=found.sums.kkt)
+        iterate = self._iterate(W, H, found.sums, found.penalty, found.sums.kkt)
         return self._sharp(iterate) if self._is_good(iterate) else iterate
+
+    def _iterate(
+        self, W: Motifs, H: Activations, sums: Sums, penalty: float, kkt_H: float
+    ) -> Iterate:
+        """Factors with what their sums tell."""
+        power = sums.magnitude if sums.magnitude > _UNLIKE * self._power else self._power
+        loss = sums.squared_residual(self.engine.facts)
+        return Iterate(W, H, loss, penalty, exact=False, kkt_H=kkt_H, noise=self._noise * power)
 
     def moved(self, state: LoopState, now: Iterate) -> LoopState:
         """The state at another iterate, from where the iteration goes on afresh."""
@@ -110,9 +122,8 @@ class Descent:
         if self._momentum and state.iteration and not state.goal.certify:
             (W, H), beta = state.before, state.pace.momentum
             now = state.now
-            step = self._step(
-                state, self.engine.ahead(now.W, W, beta), self.engine.ahead(now.H, H, beta)
-            )
+            ahead = self.engine.ahead(now.W, W, beta), self.engine.ahead(now.H, H, beta)
+            step = self._step(state, *ahead, clock)
             old, new = self.judged(now, self._iterate_of(step))
             if new.objective <= old.objective:
                 limit = min(1.0, state.pace.limit * _GROW_LIMIT)
@@ -122,32 +133,52 @@ class Descent:
         while True:
             now = state.now
             certifiable = state.iteration > 0 and now.kkt_H <= state.goal.target
-            step = self._step(state, now.W, now.H, state.goal.target if certifiable else None)
+            enough = state.goal.target if certifiable else None
+            step = self._step(state, now.W, now.H, clock, enough)
             state = replace(state, now=replace(now, kkt_W=step.kkt_W))
             if step.W is not None:
                 old, new = self.judged(state.now, self._iterate_of(step))
-                return self._after(replace(state, now=old), new)
+                state = replace(state, now=old)
+                if self.rises(old, new):
+                    new = self._half_step(old, clock)
+                return self._after(state, new)
             state = self._ended(state, clock)
             if state.stop_reason is not None:
                 return state
 
     def _step(
-        self, state: LoopState, W: Motifs, H: Activations, enough: float | None = None
+        self,
+        state: LoopState,
+        W: Motifs,
+        H: Activations,
+        clock: Clock,
+        enough: float | None = None,
     ) -> Step:
-        follow = _FOLLOW * state.goal.target
-        return self.engine.step(W, H, self.solver, self.inner, follow=follow, enough=enough)
+        follow, inner = _FOLLOW * state.goal.target, self._inner(clock)
+        return self.engine.step(W, H, self.solver, inner, follow=follow, enough=enough)
+
+    def _inner(self, clock: Clock) -> Inner:
+        """The sweeps of each factor, with an eye on the clock."""
+        if np.isinf(clock.limit):
+            return self.inner
+        return replace(self.inner, expired=lambda: clock.expired)
 
     def _iterate_of(self, step: Step) -> Iterate:
         assert step.sums is not None
-        return Iterate(
-            step.W,
-            step.H,
-            step.sums.squared_residual(self.engine.facts),
-            step.penalty,
-            exact=False,
-            kkt_H=step.sums.kkt if step.followed else np.nan,
-            estimate=max(step.kkt_W, step.sums.kkt),
-        )
+        kkt_H = step.sums.kkt if step.followed else np.nan
+        new = self._iterate(step.W, step.H, step.sums, step.penalty, kkt_H)
+        return replace(new, estimate=max(step.kkt_W, step.sums.kkt))
+
+    def _half_step(self, now: Iterate, clock: Clock) -> Iterate:
+        """In place of a step after which J is higher, H alone; if that is no better, none at all.
+
+        Every step goes down but for rounding. Where much cancels (X̂ at missing entries far above
+        the observed ones, motifs that are nearly dependent) rounding may be all there is to see.
+        """
+        problem = self.engine.activation_problem(now.W, now.H)
+        H = self.engine.sweep(now.H, problem, self.solver, self._inner(clock))
+        old, new = self.judged(now, self.at(now.W, H))
+        return old if self.rises(old, new) else new
 
     def _after(self, state: LoopState, new: Iterate) -> LoopState:
         """The state after a step that was taken."""
@@ -169,16 +200,27 @@ class Descent:
         old, new = self.judged(old, new)
         return new.objective <= old.objective
 
+    def rises(self, old: Iterate, new: Iterate) -> bool:
+        """Whether J, ``judged``, is above what it was by more than evaluating it may round.
+
+        Entries of X̂, sums of products that are not negative, are off by u·X̂: the residual's
+        square by 2u‖X − X̂‖‖X̂‖ + u²‖X̂‖², with ‖X̂‖ ≤ ‖X − X̂‖ + ‖X‖, and by u of itself.
+        """
+        u, left = self._rounding, np.sqrt(max(old.squared_residual, new.squared_residual))
+        fitted = left + np.sqrt(self.engine.facts.squared_norm)
+        slack = 0.5 * u * (left**2 + 2 * left * fitted + u * fitted**2) + u * old.penalty
+        return bool(self._noise and new.objective > old.objective + slack)
+
     def judged(self, old: Iterate, new: Iterate) -> tuple[Iterate, Iterate]:
         """Both with the residual's own loss where cancellation would spoil the comparison."""
-        near = abs(new.objective - old.objective) < 4 * self.noise
+        near = abs(new.objective - old.objective) < 4 * max(old.noise, new.noise)
         if near or self._is_good(new):
             return self._sharp(old), self._sharp(new)
         return old, new
 
     def _is_good(self, iterate: Iterate) -> bool:
         """Whether the free loss is too near its own noise."""
-        return iterate.squared_residual < _TRUST * self.noise
+        return iterate.squared_residual < _TRUST * iterate.noise
 
     def _sharp(self, iterate: Iterate) -> Iterate:
         """The iterate with its loss from the residual itself."""

@@ -62,6 +62,6 @@ def from_frame(
 
 def _column(column: Any) -> Any:
     """The values; pandas' own types for numbers with gaps give NaN there."""
-    if getattr(column.dtype, "na_value", None) is not None and column.dtype.kind in "fiu":
+    if getattr(column.dtype, "na_value", None) is not None and column.dtype.kind in "fiub":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     return np.asarray(column.to_numpy())

@@ -1,4 +1,4 @@
-"""HDF5, by the path of a dataset. Links out of the file are not followed.
+"""HDF5, by the path of a dataset. Nothing that lies in another file is read.
 
 A dataset that lies in the file as it is (contiguous, not compressed) is mapped into memory; others
 are read lazily.
@@ -7,19 +7,29 @@ are read lazily.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from motifold.io.guards import RecordingError, check_expansion, check_numbers, guard, require
+from motifold.io.fills import declared_fills, float_type
+from motifold.io.guards import (
+    RecordingError,
+    check_chunk,
+    check_expansion,
+    check_numbers,
+    guard,
+    require,
+)
+from motifold.io.h5_chunks import PackedChunks, unpacks_here
+from motifold.io.h5_links import follow, leaves
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
 
 OPTIONS = {"key", "orientation"}
-_MAX_LINKS = 20
 _LISTED = 20
 
 
@@ -28,7 +38,7 @@ def read(path: Path, options: Options) -> Recording:
     with guard(path, "an HDF5 file"), open_file(path) as file:
         key = options.key if options.key is not None else only_table(path, file)
         dataset = find_dataset(path, file, key, options.max_bytes)
-        X = orient(mapped(path, dataset), path, options.orientation)
+        X = orient(values_of(path, dataset), path, options.orientation, fills_of(dataset))
     rate = None if options.rate is None else float(options.rate)
     return Recording(X, str(path), rate)
 
@@ -45,27 +55,29 @@ def open_file(path: Path) -> Iterator[Any]:
 
 
 def find_dataset(path: Path, file: Any, key: str, max_bytes: int | None = None) -> Any:
-    """The dataset of that path, if all of it lies in this file."""
+    """The dataset of that path, if all of it lies in this file and takes no undue memory."""
     h5py = require("h5py", "io")
-    dataset = _follow(path, file, key, 0)
+    dataset = follow(path, file, key)
     if not isinstance(dataset, h5py.Dataset):
         inside = ", ".join(list(dataset)[:_LISTED]) if hasattr(dataset, "keys") else ""
         raise RecordingError(f"{path}: {key!r} is no dataset. Name one with key: {inside}.")
-    virtual = dataset.virtual_sources() if dataset.is_virtual else []
-    if dataset.external or any(source.file_name != "." for source in virtual):
-        raise RecordingError(
-            f"{path}: the values of {key!r} lie in another file, which is not read. Copy them "
-            "into one file first (h5repack, or h5py)."
-        )
     check_numbers(dataset.dtype, path)
-    stored = dataset.id.get_storage_size()
-    check_expansion(path, dataset.size * dataset.dtype.itemsize, stored, max_bytes)
+    stored = 0
+    for leaf in leaves(path, dataset):
+        size = leaf.id.get_storage_size()
+        stored += size
+        if leaf.chunks is not None:
+            check_chunk(path, math.prod(leaf.chunks) * leaf.dtype.itemsize, size, max_bytes)
+    nbytes = math.prod(dataset.shape or ()) * float_type(dataset.dtype).itemsize
+    check_expansion(path, nbytes, stored, max_bytes)
     return dataset
 
 
-def mapped(path: Path, dataset: Any) -> Any:
-    """A memory map of the dataset's values, or the dataset itself where that cannot be."""
+def values_of(path: Path, dataset: Any) -> Any:
+    """The dataset's values: a memory map of them where that can be, else read when sliced."""
     h5py = require("h5py", "io")
+    if unpacks_here(dataset):
+        return PackedChunks(dataset, path)
     offset = dataset.id.get_offset()  # None unless it is contiguous
     plain = dataset.dtype.kind in "fiu" and 0 not in dataset.shape
     # A type of odd width or padding is one that h5py converts as it reads.
@@ -74,29 +86,9 @@ def mapped(path: Path, dataset: Any) -> Any:
     return np.memmap(path, dataset.dtype, mode="r", offset=offset, shape=dataset.shape)
 
 
-def _follow(path: Path, group: Any, key: str, depth: int) -> Any:
-    """The object at ``key``, a step at a time, so that no link leads out of the file."""
-    h5py = require("h5py", "io")
-    found = group.file if key.startswith("/") else group
-    for part in [part for part in key.split("/") if part not in ("", ".")]:
-        link = found.get(part, getlink=True) if isinstance(found, h5py.Group) else None
-        if link is None:
-            inside = ", ".join(list(found)[:_LISTED]) if isinstance(found, h5py.Group) else "none"
-            raise RecordingError(
-                f"{path}: there is no {key!r}: {found.name!r} has no {part!r}. It has: {inside}."
-            )
-        if isinstance(link, h5py.ExternalLink):
-            raise RecordingError(
-                f"{path}: {part!r} is a link into another file, {link.filename!r}, which is not "
-                "followed. Read that file itself, or copy the data into this one."
-            )
-        if isinstance(link, h5py.SoftLink):
-            if depth >= _MAX_LINKS:
-                raise RecordingError(f"{path}: {key!r} is a chain of links without an end.")
-            found = _follow(path, found, link.path, depth + 1)
-        else:
-            found = found[part]
-    return found
+def fills_of(dataset: Any) -> tuple[float, ...]:
+    """Values that the dataset's attributes, as those of netCDF, declare to be missing."""
+    return declared_fills(dataset.attrs)
 
 
 def only_table(path: Path, file: Any) -> str:

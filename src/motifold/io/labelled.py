@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from motifold.io.fills import as_missing, declared_fills
 from motifold.io.guards import RecordingError
 from motifold.io.recording import Recording, rate_of_times
 
@@ -51,6 +52,9 @@ def from_xarray(
     T = array.sizes[time]
     n_segments = 1 if segments is None else array.sizes[segments]
     X = np.asarray(ordered.values).reshape(n_segments * T, -1)
+    fills = declared_fills(array.attrs)  # as they are where xarray was told not to decode
+    if fills and X.dtype.kind in "fiu":
+        X = as_missing(X, fills)
     if rate is None and time in array.coords:
         rate = rate_of_times(array.coords[time].values, name)
     labels = [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from motifold.io import hdf5
-from motifold.io.guards import RecordingError, check_expansion, guard
+from motifold.io.guards import RecordingError, allowed_bytes, check_expansion, guard
 from motifold.io.matrices import Orientation, orient
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
@@ -18,6 +19,10 @@ OPTIONS = {"key", "orientation"}
 _WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _NUMBERS = {"double", "single", "logical", *_WHOLE}
 _V73 = b"MATLAB 7.3"
+_HEAD = 128  # bytes before the variables of v5; the last two tell the order of bytes
+_COMPRESSED = 15  # the type of a variable that is packed with deflate
+_MOST_OF_DEFLATE = 1032  # times its size, what a byte of it can be
+_PIECE = 2**16
 
 
 def read(path: Path, options: Options) -> Recording:
@@ -38,13 +43,14 @@ def _from_v73(path: Path, options: Options) -> tuple[Any, float | None]:
         stated = _stated(path, tuple(dataset.shape)[::-1], options)
         # Such a file has the transpose of what MATLAB shows.
         X = orient(
-            hdf5.mapped(path, dataset),
+            hdf5.values_of(path, dataset),
             path,
             "features_first" if stated == "time_first" else "time_first",
+            hdf5.fills_of(dataset),
         )
         rate = options.rate
         if isinstance(rate, str):
-            rate = _scalar(path, rate, np.asarray(hdf5.find_dataset(path, file, rate)))
+            rate = _scalar(path, rate, hdf5.find_dataset(path, file, rate))
     return X, rate
 
 
@@ -61,6 +67,7 @@ def _stated(path: Path, shape: tuple[int, ...], options: Options) -> Orientation
 def _from_v5(path: Path, options: Options) -> tuple[Any, float | None]:
     from scipy.io import loadmat, whosmat
 
+    _check_elements(path, options.max_bytes)
     variables = {name: (shape, kind) for name, shape, kind in whosmat(path)}
     tables = [(n, s) for n, (s, kind) in variables.items() if len(s) == 2 and kind in _NUMBERS]
     key = options.key if options.key is not None else _only(path, _matrices(tables))
@@ -84,6 +91,37 @@ def _from_v5(path: Path, options: Options) -> tuple[Any, float | None]:
     return orient(X, path, _stated(path, X.shape, options)), rate
 
 
+def _check_elements(path: Path, max_bytes: int | None) -> None:
+    """Refuse a v5 file whose variables unpack to more than they may, whatever they say they are."""
+    size = path.stat().st_size
+    limit = allowed_bytes(size, max_bytes)
+    with open(path, "rb") as file:
+        marks = {b"IM": "<u4", b"MI": ">u4"}
+        kind = marks.get(file.read(_HEAD)[-2:])
+        if kind is None or size * _MOST_OF_DEFLATE <= limit:
+            return  # v4, which packs nothing; or it cannot be too much
+        total = 0
+        while len(tag := file.read(8)) == 8:
+            what, length = np.frombuffer(tag, kind).tolist()
+            end = file.tell() + length
+            if what == _COMPRESSED:
+                total += _unpacked(file, length, limit - total)
+                check_expansion(path, total, size, max_bytes)
+            file.seek(end)
+
+
+def _unpacked(file: BinaryIO, length: int, limit: int) -> int:
+    """How many bytes the next ones unpack to; it stops counting beyond the limit."""
+    unpack, total = zlib.decompressobj(), 0
+    while length > 0 and not unpack.eof and total <= limit:
+        packed = file.read(min(length, _PIECE))
+        length = length - len(packed) if packed else 0
+        while packed and not unpack.eof and total <= limit:
+            total += len(unpack.decompress(packed, _PIECE))
+            packed = unpack.unconsumed_tail
+    return total
+
+
 def _matrices(tables: list[tuple[str, tuple[int, ...]]]) -> list[tuple[str, tuple[int, ...]]]:
     """Without scalars and vectors, which MATLAB holds as matrices."""
     return [(name, shape) for name, shape in tables if min(shape) > 1]
@@ -99,6 +137,6 @@ def _only(path: Path, matrices: list[tuple[str, tuple[int, ...]]]) -> str:
 
 
 def _scalar(path: Path, name: str, value: Any) -> float:
-    if np.size(value) != 1 or np.asarray(value).dtype.kind not in "fiu":
+    if math.prod(value.shape) != 1 or value.dtype.kind not in "fiu":
         raise RecordingError(f"{path}: the rate {name!r} is not one number.")
     return float(np.asarray(value).reshape(-1)[0])

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from motifold.io.fills import as_missing, float_type
 from motifold.io.guards import RecordingError, check_numbers, guard
 
 Orientation = Literal["time_first", "features_first"]
@@ -21,27 +22,29 @@ _BLOCK_BYTES = 2**23  # read at a time: many chunks of a file, and small beside 
 class LazyMatrix:
     """A matrix on disk, (time, features), read when it is sliced or made an array.
 
-    It keeps the file open for as long as it lives.
+    It keeps the file open for as long as it lives. Values that are one of ``fills`` are NaN.
     """
 
     ndim = 2
 
-    def __init__(self, source: Any, path: Path, *, transposed: bool) -> None:
+    def __init__(
+        self, source: Any, path: Path, *, transposed: bool, fills: tuple[float, ...] = ()
+    ) -> None:
         self._source = source
+        self.fills = fills
         self._path = path
         self._transposed = transposed
         self.shape: tuple[int, ...] = tuple(source.shape)[:: -1 if transposed else 1]
-        self.dtype = np.dtype(source.dtype)
+        chunks = getattr(source, "chunks", None)
+        self.chunks = None if chunks is None else tuple(chunks)[:: -1 if transposed else 1]
+        self.dtype = float_type(source.dtype) if fills else np.dtype(source.dtype)
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
         """The rows of a slice."""
-        with guard(self._path, "the data"):
-            if self._transposed:
-                return np.asarray(self._source[:, rows]).T
-            return np.asarray(self._source[rows])
+        return self.tile(rows, slice(None))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.asarray(self.load(dtype or self.dtype))
@@ -57,15 +60,26 @@ class LazyMatrix:
         array = np.empty(self._source.shape, dtype)
         with guard(self._path, "the data"):
             for tile in self._tiles():
-                array[tile] = self._source[tile]
+                array[tile] = self._read(tile)
         return array.T if self._transposed else array
 
     def blocks(self, stride: int = 1) -> Iterator[npt.NDArray[Any]]:
         """Every ``stride``-th of the blocks that cover it, in the order of the file."""
         for tile in self._tiles()[::stride]:
             with guard(self._path, "the data"):
-                block = np.asarray(self._source[tile])
+                block = self._read(tile)
             yield block.T if self._transposed else block
+
+    def tile(self, rows: slice, columns: slice) -> npt.NDArray[Any]:
+        """The values of some rows and columns."""
+        with guard(self._path, "the data"):
+            return (
+                self._read((columns, rows)).T if self._transposed else self._read((rows, columns))
+            )
+
+    def _read(self, tile: tuple[slice, ...]) -> npt.NDArray[Any]:
+        values = np.asarray(self._source[tile])
+        return as_missing(values, self.fills) if self.fills else values
 
     def _tiles(self) -> list[tuple[slice, ...]]:
         """Blocks of whole chunks, as the file has them: each is read and unpacked once."""
@@ -73,7 +87,7 @@ class LazyMatrix:
         chunks = getattr(self._source, "chunks", None) or (1, 1)
         tile = [min(chunk, size) for chunk, size in zip(chunks, shape, strict=True)]
         for axis in (1, 0):
-            fitting = _BLOCK_BYTES // (math.prod(tile) * self.dtype.itemsize)
+            fitting = _BLOCK_BYTES // max(1, math.prod(tile) * self.dtype.itemsize)
             tile[axis] = min(shape[axis], tile[axis] * max(1, fitting))
         starts = [range(0, size, step) for size, step in zip(shape, tile, strict=True)]
         return [
@@ -98,8 +112,13 @@ def blocks(X: Any, at_most: int) -> tuple[Iterator[npt.NDArray[Any]], float]:
     return (np.asarray(X[a : a + rows]) for a in starts), 1 / stride
 
 
-def orient(X: Any, path: Path, orientation: Orientation | None) -> Any:
-    """X with time first, as the user says that it lies in the file; None means time first."""
+def orient(
+    X: Any, path: Path, orientation: Orientation | None, fills: tuple[float, ...] = ()
+) -> Any:
+    """X with time first, as the user says that it lies in the file; None means time first.
+
+    ``fills`` are the values that the file declares to be missing.
+    """
     check_numbers(X.dtype, path)
     if X.ndim != 2:
         raise RecordingError(
@@ -107,6 +126,6 @@ def orient(X: Any, path: Path, orientation: Orientation | None) -> Any:
             "and features. Name another variable or dataset with key, or reshape it first."
         )
     turned = orientation == "features_first"
-    if isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray) and not fills:
         return X.T if turned else X
-    return LazyMatrix(X, path, transposed=turned)
+    return LazyMatrix(X, path, transposed=turned, fills=fills)

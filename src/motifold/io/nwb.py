@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.io import hdf5
+from motifold.io.fills import as_missing
 from motifold.io.guards import RecordingError, check_expansion, guard, require
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
@@ -30,7 +31,7 @@ def read(path: Path, options: Options) -> Recording:
         series = _list_series(file)
         if options.key is not None:
             return _from_series(path, file, _series_path(path, options.key, series), options)
-        if "units" not in file:
+        if file.get("units", getlink=True) is None:
             raise RecordingError(
                 f"{path}: it has no units; name a time series with key: {_named(series)}."
             )
@@ -60,9 +61,11 @@ def _from_units(path: Path, file: Any, options: Options) -> Recording:
         first = min(0.0, float(stamps.min()))
         intervals = [(first, float(stamps.max()) + options.bin_size)]
     else:
-        intervals = _intervals(path, file, options.epochs, options.bin_size)
+        intervals = _intervals(path, file, options)
     lengths = [int((stop - start) / options.bin_size + 1e-6) for start, stop in intervals]
-    n_bytes = 4 * sum(lengths) * len(spikes)
+    # Bins of one stretch from zero on need no clock of their own.
+    has_clock = len(intervals) > 1 or intervals[0][0] != 0
+    n_bytes = sum(lengths) * (4 * len(spikes) + 8 * has_clock)
     check_expansion(path, n_bytes, 8 * stamps.size, options.max_bytes)
     X = np.zeros((sum(lengths), len(spikes)), np.float32)
     starts = np.r_[0, np.cumsum(lengths)]
@@ -70,24 +73,27 @@ def _from_units(path: Path, file: Any, options: Options) -> Recording:
         for unit, (_, times) in enumerate(spikes):
             bins = np.floor((times - begin) / options.bin_size + 1e-9)
             inside = bins[(bins >= 0) & (bins < lengths[i])].astype(np.intp)
-            X[starts[i] : starts[i + 1], unit] = np.bincount(inside, minlength=lengths[i])
-    begins = [begin for begin, _ in intervals]
-    clock = [b + options.bin_size * np.arange(n) for b, n in zip(begins, lengths, strict=True)]
+            np.add.at(X[:, unit], starts[i] + inside, 1)
+    clock = None
+    if has_clock:
+        parts = zip([begin for begin, _ in intervals], lengths, strict=True)
+        clock = np.concatenate([b + options.bin_size * np.arange(n) for b, n in parts])
     return Recording(
         X,
         str(path),
         1 / options.bin_size,
         tuple(f"unit {name}" for name, _ in spikes),
         tuple(lengths) if len(lengths) > 1 else None,
-        timestamps=np.concatenate(clock),
+        timestamps=clock,
     )
 
 
 def _spikes(path: Path, file: Any, max_bytes: int | None) -> list[tuple[str, npt.NDArray[Any]]]:
     """Names and spike times of the units: one ragged column and where each unit's part ends."""
-    times = np.asarray(hdf5.find_dataset(path, file, "units/spike_times", max_bytes))
-    ends = np.asarray(hdf5.find_dataset(path, file, "units/spike_times_index", max_bytes))
-    names = np.asarray(hdf5.find_dataset(path, file, "units/id", max_bytes))
+    times, ends, names = (
+        _column(path, file, f"units/{name}", max_bytes)
+        for name in ("spike_times", "spike_times_index", "id")
+    )
     ends = ends.astype(np.int64)
     if len(names) != len(ends) or np.any(np.diff(ends) < 0) or max(ends, default=0) > len(times):
         raise RecordingError(f"{path}: the units' index does not fit their spike times: damaged.")
@@ -96,11 +102,21 @@ def _spikes(path: Path, file: Any, max_bytes: int | None) -> list[tuple[str, npt
     return [(str(name), part) for name, part in zip(names, parts, strict=True)]
 
 
-def _intervals(path: Path, file: Any, name: str, bin_size: float) -> list[tuple[float, float]]:
+def _column(path: Path, file: Any, name: str, max_bytes: int | None) -> npt.NDArray[Any]:
+    """All values of a column of a table."""
+    dataset = hdf5.find_dataset(path, file, name, max_bytes)
+    if dataset.ndim != 1:
+        raise RecordingError(f"{path}: {name} has shape {dataset.shape}; it must be a column.")
+    return np.asarray(hdf5.values_of(path, dataset))
+
+
+def _intervals(path: Path, file: Any, options: Options) -> list[tuple[float, float]]:
     """Starts and ends of the epochs, at least one bin long."""
+    name, bin_size = options.epochs, options.bin_size
+    assert bin_size is not None
     columns = [
-        np.asarray(hdf5.find_dataset(path, file, f"intervals/{name}/{column}"), np.float64)
-        for column in ("start_time", "stop_time")
+        _column(path, file, f"intervals/{name}/{part}", options.max_bytes).astype(np.float64)
+        for part in ("start_time", "stop_time")
     ]
     found = [(float(a), float(b)) for a, b in zip(*columns, strict=True) if b - a >= bin_size]
     if not found:
@@ -117,8 +133,13 @@ def _list_series(file: Any) -> list[str]:
     found: list[str] = []
 
     def note(name: str, item: Any) -> None:
-        timed = isinstance(item, h5py.Group) and ("starting_time" in item or "timestamps" in item)
-        if timed and item.get("data", getlink=True) is not None:
+        # As links: what "in" would tell, HDF5 goes to another file for.
+        there = {
+            part
+            for part in ("starting_time", "timestamps", "data")
+            if isinstance(item, h5py.Group) and item.get(part, getlink=True) is not None
+        }
+        if "data" in there and len(there) > 1:
             found.append(name)
 
     file.visititems(note)
@@ -143,11 +164,13 @@ def _from_series(path: Path, file: Any, name: str, options: Options) -> Recordin
         rate = float(hdf5.find_dataset(path, file, f"{name}/starting_time").attrs["rate"])
     elif rate is None:
         stamps = hdf5.find_dataset(path, file, f"{name}/timestamps", options.max_bytes)
-        rate = rate_of_times(np.asarray(stamps), f"{path}: {name}")
+        rate = rate_of_times(np.asarray(hdf5.values_of(path, stamps)), f"{path}: {name}")
     factor = float(data.attrs.get("conversion", 1.0))
     offset = float(data.attrs.get("offset", 0.0))
-    X: Any = hdf5.mapped(path, data)
+    X, fills = hdf5.values_of(path, data), hdf5.fills_of(data)
     if data.ndim == 1 or factor != 1 or offset != 0:
-        X = np.asarray(data) * factor + offset
-        X = X[:, None] if X.ndim == 1 else X
-    return Recording(orient(X, path, None), str(path), rate)  # the standard puts time first
+        X = as_missing(X, fills)
+        X *= factor
+        X += offset
+        X, fills = (X[:, None] if X.ndim == 1 else X), ()
+    return Recording(orient(X, path, None, fills), str(path), rate)  # the standard: time first

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from motifold.io.guards import RecordingError
+from motifold.io.isolation import read_isolated
 from motifold.io.matrices import Orientation
 from motifold.io.recording import Missing, Negatives, Recording, orientation_hints
 
@@ -83,7 +84,7 @@ class Options:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def read(path: str | os.PathLike[str], **options: Any) -> Recording:
+def read(path: str | os.PathLike[str], *, isolate: bool = False, **options: Any) -> Recording:
     """Read a recording from a file.
 
     Nothing in the file is executed, and nothing but the file is read. Large data stays on disk:
@@ -95,6 +96,10 @@ def read(path: str | os.PathLike[str], **options: Any) -> Recording:
     path : str or path
         ``.npy``, ``.npz``, ``.mat`` (v5 and v7.3), ``.h5``/``.hdf5``, ``.zarr``, ``.csv``,
         ``.tsv``, ``.parquet``, ``.wav``, ``.flac``, ``.ogg`` or ``.nwb``.
+    isolate : bool, default=False
+        Read the file in a process of its own, for files from elsewhere: the libraries that read
+        HDF5, MATLAB and parquet files can crash, hang or swell at damaged ones. There it is an
+        error that names the file. It costs about a second; values go from process to process.
     **options
         kind : str
             The ending that the name should have had, such as "wav".
@@ -108,10 +113,12 @@ def read(path: str | os.PathLike[str], **options: Any) -> Recording:
         negatives : {"error", "clip", "shift"}
             What becomes of negative values.
         missing : {"error", "mask"}
-            What NaN is: an error, or a missing entry (``Recording.mask``). With "mask" empty cells
-            of a table are missing too.
+            What NaN is, and what the file declares to be missing by ``_FillValue`` or
+            ``missing_value``: an error, or a missing entry (``Recording.mask``). With "mask" empty
+            cells of a table are missing too.
         max_bytes : int
-            How many bytes the data may take where it is compressed.
+            How many bytes the data, or a chunk of it, may take. Without it 256 MiB (a chunk 64
+            MiB), or 200 times what the file has.
         time : str
             The column of a table that has the time in seconds; it gives the rate.
         bin_size : float
@@ -158,8 +165,9 @@ def read(path: str | os.PathLike[str], **options: Any) -> Recording:
     file = Path(path)
     if not file.exists():
         raise FileNotFoundError(f"{file}: there is no such file.")
-    reader = _reader(file, chosen)
-    recording: Recording = reader.read(file, chosen)
+    reader = reader_of(file, chosen)
+    recording: Recording
+    recording = read_isolated(file, chosen.given) if isolate else reader.read(file, chosen)
     recording = replace(recording, missing=chosen.missing or "error")
     if chosen.negatives in ("clip", "shift"):
         recording = recording.checked(chosen.negatives)
@@ -167,7 +175,8 @@ def read(path: str | os.PathLike[str], **options: Any) -> Recording:
     return replace(recording, options=chosen.given, hints=hints)
 
 
-def _reader(path: Path, options: Options) -> Any:
+def reader_of(path: Path, options: Options) -> Any:
+    """The module that reads the file, if the options say something about such files."""
     ending = path.suffix.lower() if options.kind is None else "." + options.kind.lower().lstrip(".")
     if ending not in READERS:
         raise RecordingError(

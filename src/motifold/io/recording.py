@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
+from motifold.data.masked import has_masked, with_nan
+from motifold.data.sentinels import advice, is_sentinel
 from motifold.io.guards import RecordingError, guard
 from motifold.io.matrices import LazyMatrix, in_memory
 from motifold.model.measures import ROWS, Power
@@ -25,7 +29,8 @@ class Recording:
     ----------
     X : array-like of shape (n_samples, n_features)
         Rows are time bins. An array, a memory map, or a matrix that is read when it is asked for:
-        ``np.asarray(recording.X)`` is always an array.
+        ``np.asarray(recording.X)`` is always an array. What a masked array hides becomes NaN, and
+        ``missing`` "mask".
     source : str
         Where it came from: the file's name, or the kind of the object.
     rate : float or None
@@ -65,6 +70,17 @@ class Recording:
     missing: Missing = "error"
 
     def __post_init__(self) -> None:
+        if issparse(self.X):
+            raise RecordingError(
+                f"{self.source}: the data is a sparse matrix, and a recording holds arrays. Give "
+                "the matrix itself to CNMF, sweep and the pictures; or make the stretch of time "
+                "that is wanted dense with toarray()."
+            )
+        if has_masked(self.X):
+            object.__setattr__(self, "X", with_nan(self.X))
+            object.__setattr__(self, "missing", "mask")  # which is what the mask says
+        elif isinstance(self.X, np.ma.MaskedArray):
+            object.__setattr__(self, "X", np.ma.getdata(self.X))
         if len(self.shape) != 2 or 0 in self.shape:
             raise RecordingError(
                 f"{self.source}: the data has shape {self.shape}; it must be a table of time bins "
@@ -147,10 +163,10 @@ class Recording:
         ----------
         negatives : {"error", "clip", "shift"}, default="error"
             What becomes of negative values: an error, zero, or all values are raised so that the
-            smallest is zero.
+            smallest is zero (and what was zero is not). Whole numbers become float64 for it.
         missing : {"error", "mask"} or None, default=None
-            What NaN is: an error, or a missing entry, which stays NaN in X and is False in
-            ``mask``. None means as the recording says.
+            What NaN is, and what the file declares to be missing (``_FillValue``): an error, or a
+            missing entry, which is NaN in X and False in ``mask``. None: as the recording says.
 
         Returns
         -------
@@ -173,8 +189,9 @@ class Recording:
         """
         from motifold.data.validation import check_entries, check_recording, segment_lengths
 
+        fills = getattr(self.X, "fills", ())
         with guard(self.source, "a recording"):
-            X = _without_negatives(self.X, negatives)
+            X = _without_negatives(self.X, negatives, self.source)
         try:
             X = check_recording(X, check_values=False)[0]
             segment_lengths(len(X), self.lengths)
@@ -183,7 +200,7 @@ class Recording:
                 raise ValueError("Every entry is NaN: there is nothing to fit.")
             check_entries(X, "X", True, found.mask)
         except (TypeError, ValueError) as error:
-            raise RecordingError(f"{self.source}: {_with_fix(str(error))}") from error
+            raise RecordingError(f"{self.source}: {_with_fix(str(error), fills)}") from error
         return found
 
     def relative_loss(self, reconstruction: Any) -> float:
@@ -205,24 +222,37 @@ class Recording:
         return power.loss
 
 
-def _without_negatives(X: Any, negatives: Negatives) -> npt.NDArray[Any]:
+def _without_negatives(X: Any, negatives: Negatives, source: str) -> npt.NDArray[Any]:
     """X as an array, its negative values treated; changed in place where it was just read."""
     array = in_memory(X)
+    if negatives == "error":
+        return array
+    least = np.fmin.reduce(array, axis=None)  # NaN does not count
+    if not least < 0:
+        return array
+    if is_sentinel(float(least)):
+        warnings.warn(f"{source}: {advice(float(least))}", UserWarning, stacklevel=4)
     own = array if isinstance(X, LazyMatrix) else None
     if negatives == "clip":
         return np.maximum(array, 0, out=own)
-    if negatives == "shift":
-        least = np.fmin.reduce(array, axis=None)  # NaN does not count
-        return np.subtract(array, np.fmin(least, 0), out=own)
-    return array
+    if array.dtype not in (np.float32, np.float64):
+        # Whole numbers would wrap around, and float16 go to infinity.
+        own = array = array.astype(np.float64)
+    return np.subtract(array, array.dtype.type(least), out=own)
 
 
-def _with_fix(told: str) -> str:
+def _with_fix(told: str, fills: tuple[float, ...]) -> str:
     """What is wrong, and what can be done about it by an option."""
     if "Negative" in told:
-        told += ' Or let it be done: negatives="clip" (to zero) or "shift" (all values up).'
+        told += (
+            ' By an option: negatives="clip" (to zero), or "shift" (all values up by the same, so '
+            "that what was zero is signal)."
+        )
     if "contains NaN" in told:
         what = told.partition(" Missing entries")[0].replace("Input X", "The data")
+        if fills:
+            listed = " and ".join(f"{fill:g}" for fill in fills)
+            what += f" (as which {listed} counts: the file declares it to be missing.)"
         told = f'{what} Fill it, or let it be a missing entry: missing="mask".'
     return told
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from motifold.io.fills import float_type
 from motifold.io.frames import from_frame
 from motifold.io.guards import RecordingError, check_expansion, guard, require
 from motifold.io.matrices import orient
@@ -16,6 +17,7 @@ from motifold.io.recording import Recording, rate_of_times
 
 OPTIONS = {"orientation", "time"}
 _CLOCKS = {"time", "t", "times", "timestamp", "timestamps", "seconds", "time_s"}
+_BLOCK_BYTES = 2**25  # of a parquet file, turned into rows at a time
 _GAPS = {"", "na", "n/a", "nan", "null", "none"}
 
 
@@ -75,7 +77,7 @@ def _from_text(path: Path, kind: str, gaps: bool) -> tuple[list[str] | None, np.
                     ndmin=2,
                     comments=None,
                     quotechar='"',
-                    encoding=None,  # else numpy 1 gives converters bytes
+                    encoding=None,  # numpy 1 would hand bytes to the converter
                     converters=_number_or_gap if gaps else None,
                 )
         except ValueError as error:
@@ -105,16 +107,26 @@ def _from_parquet(path: Path, options: Options) -> Recording:
         # No glob and no partitions: this file and no other.
         lazy = polars.scan_parquet(path, glob=False, hive_partitioning=False)
         n_rows = lazy.select(polars.len()).collect().item()
-        nbytes = 8 * n_rows * len(lazy.collect_schema())
+        schema = lazy.collect_schema()
+        nbytes = 8 * n_rows * len(schema)
         check_expansion(path, nbytes, path.stat().st_size, options.max_bytes)
         if options.orientation == "features_first":
             raise RecordingError(f"{path}: columns of a parquet file are features; transpose it.")
         rate = None if options.rate is None else float(options.rate)
-        recording = from_frame(lazy.collect(), time=options.time, rate=rate, source=str(path))
-    return Recording(
-        recording.X,
-        str(path),
-        recording.rate,
-        recording.feature_names,
-        hints=_clock_hint(list(recording.feature_names or ())),
-    )
+        if options.time is not None:
+            if options.time not in schema:
+                listed = ", ".join(schema)
+                raise RecordingError(
+                    f"{path}: there is no column {options.time!r}; it has {listed}."
+                )
+            clock = lazy.select(options.time).collect().to_series()
+            rate = rate or rate_of_times(clock.to_numpy(), str(path))
+            lazy = lazy.drop(options.time)
+        step = max(1, _BLOCK_BYTES // (8 * max(1, len(schema))))
+        head = from_frame(lazy.head(step).collect(), source=str(path))
+        X = np.empty((n_rows, head.shape[1]), float_type(head.X.dtype))
+        for a in range(0, n_rows, step):
+            part = head if a == 0 else from_frame(lazy.slice(a, step).collect(), source=str(path))
+            X[a : a + step] = part.X
+    names = head.feature_names
+    return Recording(X, str(path), rate, names, hints=_clock_hint(list(names or ())))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from motifold.io.guards import RecordingError, check_expansion, guard, require
+from motifold.io.fills import declared_fills, float_type
+from motifold.io.guards import RecordingError, check_chunk, check_expansion, guard, require
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
@@ -43,21 +45,33 @@ def read(path: Path, options: Options) -> Recording:
         folder = path / key
         array = zarr.open_array(str(folder), mode="r")
         stored = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-        nbytes = math.prod(array.shape) * array.dtype.itemsize
+        chunk = math.prod(getattr(array, "shards", None) or array.chunks) * array.dtype.itemsize
+        check_chunk(path, chunk, stored, options.max_bytes)
+        nbytes = math.prod(array.shape) * float_type(array.dtype).itemsize
         check_expansion(path, nbytes, stored, options.max_bytes)
-        X = orient(array, path, options.orientation)
+        X = orient(array, path, options.orientation, _fills(array))
     rate = None if options.rate is None else float(options.rate)
     return Recording(X, str(path), rate)
 
 
+def _fills(array: Any) -> tuple[float, ...]:
+    """Values that are declared to be missing; xarray says so of zarr 2 by the array's own fill."""
+    attributes = dict(array.attrs)
+    own = array.metadata.fill_value
+    if "_ARRAY_DIMENSIONS" in attributes and own is not None and own != 0:
+        attributes.setdefault("_FillValue", own)
+    return declared_fills(attributes)
+
+
 def _refuse_links(path: Path) -> None:
-    """A chunk that is a link would have a file outside the store read."""
+    """A chunk that is a link would have a file outside the store read, a pipe never end."""
     for folder, folders, files in os.walk(path):
         for name in (*folders, *files):
-            if os.path.islink(os.path.join(folder, name)):
+            kind = os.lstat(os.path.join(folder, name)).st_mode
+            if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
                 raise RecordingError(
-                    f"{path}: {name!r} in it is a link to somewhere else, which is not followed. "
-                    "Copy the store with its contents (cp -rL)."
+                    f"{path}: {name!r} in it is a link to somewhere else, or a device: not "
+                    "followed. Copy the store with its contents (cp -rL)."
                 )
 
 

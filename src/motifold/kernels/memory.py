@@ -39,6 +39,12 @@ def rows_at(address, rows, N, like):
 
 
 @kernel
+def numbers_at(address, n, like):
+    """So many consecutive numbers as an array (n,)."""
+    return carray(_pointer(address), (n,), like.dtype)
+
+
+@kernel
 def bare(array):
     """The same array, contiguous, without a count of references.
 

@@ -16,7 +16,7 @@ from motifold.kernels.spin import add, claim, wait_until
 
 
 @kernel
-def _block_rows(pieces, first, last, N, buffer):
+def block_rows(pieces, first, last, N, buffer):
     """The data of a block, (rows, N): where it stands if it stands in order, else copied."""
     size = buffer.itemsize
     address, across, along, rows = pieces[first, :4]
@@ -51,7 +51,7 @@ def _block_columns(pieces, first, last, N, buffer):
 
 
 @kernel
-def _windows(H, pieces, first, last, out):
+def fill_windows(H, pieces, first, last, out):
     """Rows of H̃, the oldest lag first, for the pieces of a block (changes out); how many."""
     K = H.shape[1]
     LK = out.shape[1]
@@ -119,7 +119,7 @@ def pass_one(
         bases[q] = 0
         for b in range(groups[q], groups[q + 1]):
             first, last = blocks[b], blocks[b + 1]
-            rows = _windows(H, pieces, first, last, windows)
+            rows = fill_windows(H, pieces, first, last, windows)
             small[:] = 0
             lag_products(windows[:rows], K, small)
             bases[q] += small
@@ -129,7 +129,7 @@ def pass_one(
                 if columns:
                     np.dot(H_tilde, _block_columns(pieces, first, last, N, data).T, product)
                 else:
-                    np.dot(H_tilde, _block_rows(pieces, first, last, N, data), product)
+                    np.dot(H_tilde, block_rows(pieces, first, last, N, data), product)
                 if b == groups[q]:
                     sums[q] = product
                 else:
@@ -157,6 +157,60 @@ def pass_one(
 
 
 @kernel
+def add_rows(Y, own, start, K, flat, halo):
+    """Add row r of products to the L rows of C up to ``own + r`` (changes flat and halo).
+
+    Rows from ``own`` on begin at zero. Those before the segment's start are left out, others before
+    ``own`` go to the block's halo.
+    """
+    LK = Y.shape[1]
+    flat[own * K : (own + Y.shape[0]) * K] = 0
+    for r in range(Y.shape[0]):
+        row = Y[r]
+        low, high = (own + r + 1) * K - LK, (own + r + 1) * K
+        before = min(max(0, own * K - low), LK)
+        there = min(max(0, start * K - low), LK)
+        for j in range(there, before):
+            halo[LK - K - own * K + low + j] += row[j]
+        target, source = flat[low + before : high], row[before:]
+        for j in range(LK - before):
+            target[j] += source[j]
+
+
+@kernel
+def add_shifted(Y, pieces, first, last, halo, C):
+    """C of a block from Y = X·W̃ (rows, L·K): each row of it is L rows of C (changes C, halo).
+
+    halo : ((L−1)·K,), what the block adds to C before its own rows
+    """
+    K = C.shape[1]
+    flat = C.reshape(C.size)
+    halo[:] = 0
+    r = 0
+    for i in range(first, last):
+        rows, own, start = pieces[i, 3], pieces[i, 4], pieces[i, 5]
+        add_rows(Y[r : r + rows], own, start, K, flat, halo)
+        r += rows
+
+
+@kernel
+def add_halos(pieces, blocks, b, halos, K, flat):
+    """Add to the last rows of block b what later blocks of the same segment have for them."""
+    reach = halos.shape[1]
+    end = blocks[b + 1] - 1
+    own, stop = pieces[end, 4], pieces[end, 4] + pieces[end, 3]
+    for later in range(b + 1, blocks.shape[0] - 1):
+        i = blocks[later]
+        begins, start = pieces[i, 4], pieces[i, 5]
+        low = max(begins * K - reach, own * K, start * K)
+        if begins == start or low >= stop * K:
+            break
+        halo = halos[later]
+        for j in range(low, stop * K):
+            flat[j] += halo[reach - begins * K + j]
+
+
+@kernel
 def pass_two(W, pieces, blocks, columns, buffers, halos, C, flags, threads):
     """C = W⋆X (T, K) by products and shift-and-add (changes C, halos, flags).
 
@@ -166,10 +220,9 @@ def pass_two(W, pieces, blocks, columns, buffers, halos, C, flags, threads):
     """
     W, pieces, halos, C = bare(W), bare(pieces), bare(halos), bare(C)
     product, data = buffers
-    N, LK = W.shape
+    N = W.shape[0]
     K = C.shape[1]
     m = blocks.shape[0] - 1
-    reach = LK - K
     flat = C.reshape(C.size)
     begin = add(flags, m + 1, 1) * m // threads
     mine = 0
@@ -186,25 +239,8 @@ def pass_two(W, pieces, blocks, columns, buffers, halos, C, flags, threads):
         if columns:
             np.dot(_block_columns(pieces, first, last, N, data).T, W, Y)
         else:
-            np.dot(_block_rows(pieces, first, last, N, data), W, Y)
-        halo = halos[b]
-        halo[:] = 0
-        r = 0
-        for i in range(first, last):
-            rows, own, start = pieces[i, 3], pieces[i, 4], pieces[i, 5]
-            flat[own * K : (own + rows) * K] = 0
-            for t in range(own, own + rows):
-                # Row r of Y is L rows of C, up to t: some before the segment, some before the block
-                low, high = (t + 1) * K - LK, (t + 1) * K
-                before = min(max(0, own * K - low), LK)
-                there = min(max(0, start * K - low), LK)
-                row = Y[r]
-                for j in range(there, before):
-                    halo[reach - own * K + low + j] += row[j]
-                target, source = flat[low + before : high], row[before:]
-                for j in range(LK - before):
-                    target[j] += source[j]
-                r += 1
+            np.dot(block_rows(pieces, first, last, N, data), W, Y)
+        add_shifted(Y, pieces, first, last, halos[b], C)
     add(flags, m, mine)
     wait_until(flags, m, m)
     mine = 0
@@ -213,18 +249,7 @@ def pass_two(W, pieces, blocks, columns, buffers, halos, C, flags, threads):
         if not claim(flags, b, 1, 2):
             continue
         mine += 1
-        end = blocks[b + 1] - 1
-        own, stop = pieces[end, 4], pieces[end, 4] + pieces[end, 3]
-        for later in range(b + 1, m):
-            # What later blocks of the same segment add to the last rows of this one.
-            i = blocks[later]
-            begins, start = pieces[i, 4], pieces[i, 5]
-            low = max(begins * K - reach, own * K, start * K)
-            if begins == start or low >= stop * K:
-                break
-            halo = halos[later]
-            for j in range(low, stop * K):
-                flat[j] += halo[reach - begins * K + j]
+        add_halos(pieces, blocks, b, halos, K, flat)
     add(flags, m, mine)
     wait_until(flags, m, 2 * m)
 
@@ -249,14 +274,14 @@ def pass_residual(H, W, pieces, blocks, columns, buffers, scale, norms, flags, t
             continue
         mine += 1
         first, last = blocks[b], blocks[b + 1]
-        rows = _windows(H, pieces, first, last, windows)
+        rows = fill_windows(H, pieces, first, last, windows)
         if columns:
             X = _block_columns(pieces, first, last, N, data)
             turned = rows_at(fit.ctypes.data, N, rows, fit)
             np.dot(W.T, windows[:rows].T, turned)
             norms[b] = _squared_distance(X, turned, scale)
         else:
-            X = _block_rows(pieces, first, last, N, data)
+            X = block_rows(pieces, first, last, N, data)
             np.dot(windows[:rows], W, fit[:rows])
             norms[b] = _squared_distance(X, fit[:rows], scale)
     add(flags, m, mine)

@@ -31,12 +31,13 @@ def kkt_sums_W(W, g, diagonal, l1, l2):
 
 
 @kernel
-def sums_H(H, g, C, A, E, bounds, l1, l2, step, parts, flags, threads):
+def sums_H(H, g, C, A, E, bounds, l1, l2, n_free, step, parts, flags, threads):
     """What is to be known of H (T, K), in runs of ``step`` rows (changes parts, flags).
 
     g = A∗H − C; the curvature is that of cut-off motifs in the tail. parts (runs, 4 + 2K), of each
-    run: ⟨C, H⟩, ⟨g, H⟩, Σ min(H, ∇/diag)², ΣH², and ΣH_k and ΣH_k². flags (runs + 2,), zero. Any
-    number of threads make the call at the same time.
+    run: ⟨C, H⟩, ⟨g, H⟩, Σ min(H, ∇/diag)², ΣH², and ΣH_k and ΣH_k². The third and the fourth are of
+    the first ``n_free`` components. flags (runs + 2,), zero. Any number of threads make the call at
+    the same time.
     """
     m = parts.shape[0]
     begin = add(flags, m + 1, 1) * m // threads
@@ -45,13 +46,13 @@ def sums_H(H, g, C, A, E, bounds, l1, l2, step, parts, flags, threads):
         run = place % m
         if claim(flags, run, 0, 1):
             mine += 1
-            _sums_of_run(H, g, C, A, E, bounds, l1, l2, run * step, step, parts[run])
+            _sums_of_run(H, g, C, A, E, bounds, l1, l2, n_free, run * step, step, parts[run])
     add(flags, m, mine)
     wait_until(flags, m, m)
 
 
 @kernel
-def _sums_of_run(H, g, C, A, E, bounds, l1, l2, first, step, sums):
+def _sums_of_run(H, g, C, A, E, bounds, l1, l2, n_free, first, step, sums):
     T, K = H.shape
     L = E.shape[0]
     sums[:] = 0
@@ -60,20 +61,23 @@ def _sums_of_run(H, g, C, A, E, bounds, l1, l2, first, step, sums):
     while segment < bounds.shape[0] and bounds[segment, 0] < last:
         start, stop_active, stop = bounds[segment]
         segment += 1
-        for t in range(max(first, start), min(last, stop_active)):
+        for t in range(max(first, start), min(last, stop)):
             left = stop - t
             for k in range(K):
                 h, slope = np.float64(H[t, k]), np.float64(g[t, k])
-                curvature = A[k, L - 1, k] if left >= L else E[L - left, k, L - left, k]
-                part = _part(h, slope + l1[k] + l2[k] * h, curvature + l2[k])
-                sums[2] += part * part
+                free = k < n_free and t < stop_active
+                if free:
+                    curvature = A[k, L - 1, k] if left >= L else E[L - left, k, L - left, k]
+                    part = _part(h, slope + l1[k] + l2[k] * h, curvature + l2[k])
+                    sums[2] += part * part
                 if h != 0:
                     square = h * h
                     sums[0] += C[t, k] * h
                     sums[1] += slope * h
-                    sums[3] += square
                     sums[4 + k] += h
                     sums[4 + K + k] += square
+                    if free:
+                        sums[3] += square
 
 
 @kernel

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from motifold.model.arrays import Array, Boundary, Mask
+from motifold.model.losses import SQUARED, Loss
 from motifold.model.penalties import Penalties
 
 __all__ = ["Array", "Boundary", "Mask", "Model"]
@@ -27,6 +28,9 @@ class Model:
     penalties : in the working scale
     scale : power of two
     fixed : (K,) of bool, motifs that are not learnt; None if all are
+    loss : how X̂ is compared with X
+    background : whether the last of the K components is a constant of every feature: it is active
+        everywhere, at 1, and has lag 0 alone
     """
 
     N: int
@@ -36,6 +40,8 @@ class Model:
     penalties: Penalties
     scale: float = 1.0
     fixed: Mask | None = None
+    loss: Loss = SQUARED
+    background: bool = False
 
     def with_penalties(self, penalties: Penalties) -> Model:
         """The same with other penalties, which are in the working scale."""
@@ -43,5 +49,19 @@ class Model:
 
     @property
     def learnt(self) -> np.ndarray:
-        """Indices of the motifs that are learnt."""
-        return np.arange(self.K) if self.fixed is None else np.flatnonzero(~self.fixed)
+        """Indices of the motifs that are learnt; the background is none."""
+        return np.arange(self.n_motifs) if self.held is None else np.flatnonzero(~self.held)
+
+    @property
+    def n_motifs(self) -> int:
+        """How many components are motifs."""
+        return self.K - self.background
+
+    @property
+    def held(self) -> Mask | None:
+        """(K,) of bool, components that no solver moves: fixed motifs, and the background."""
+        if not self.background:
+            return self.fixed
+        held = np.zeros(self.K, dtype=bool) if self.fixed is None else self.fixed.copy()
+        held[-1] = True
+        return held

@@ -13,6 +13,14 @@ def oldest_first(W: Array) -> Array:
     return np.ascontiguousarray(W[:, ::-1].reshape(N, L * K))
 
 
+def with_background(W: Array, background: Array) -> Array:
+    """Motifs (N, L, K) with a constant (N,) beside them as one more: at lag 0, zero elsewhere."""
+    N, L, _ = W.shape
+    constant = np.zeros((N, L, 1), dtype=W.dtype)
+    constant[:, 0, 0] = background
+    return np.concatenate([W, constant], axis=2)
+
+
 def newest_first(P: Array, L: int) -> Array:
     """What ``oldest_first`` did to the columns of W̃, undone: (N, L·K), lag 0 first."""
     N, LK = P.shape
@@ -48,14 +56,16 @@ def norms(W: Array) -> Array:
     return np.sqrt(np.einsum("nlk,nlk->k", W, W))
 
 
-def drop_rounding(W: Array) -> None:
+def drop_rounding(W: Array, power: Array) -> None:
     """Set to zero what is not above the rounding of a motif's largest entry (changes W).
 
     It would be all that is left of a motif where the end of a segment cuts it off, and have an
-    activation that makes up for it.
+    activation that makes up for it. Where there is such an activation already it stays: ``power``
+    (L, K) is ΣH² of every lag, and what an entry adds to X̂ has to be rounding as well.
     """
-    rounding = np.finfo(W.dtype).eps * W.max(axis=(0, 1))
-    W[rounding >= W] = 0
+    eps, added = np.finfo(W.dtype).eps, W * np.sqrt(power)
+    least, least_added = (eps * part.max(axis=(0, 1)) for part in (W, added))
+    W[(least >= W) & (least_added >= added)] = 0
 
 
 def to_the_middle(W: Array) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What each motif contributes: its share of the power, and the part of the data it explains."""
+"""What each motif contributes: its share, and the part of the data it explains."""
 
 from __future__ import annotations
 
@@ -47,13 +47,14 @@ def plot_contributions(
     its share, and, on a colour scale common to the motifs, the part of the reconstruction it
     makes. The share of motif k is Σ(2X·X̂_k − X̂_k²)/ΣX² over the stretch drawn, floored at zero:
     what it explains alone. Motifs that overlap explain less together than their shares add up to.
+    Of a model with another loss than squared error, the share is that of X̂ which the motif makes.
     No pyplot figure is made and nothing is shown.
 
     Parameters
     ----------
     model : CNMF
         A fitted model.
-    X : array-like of shape (n_samples, n_features), list of such arrays, or None
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
         The recording; None puts the reconstruction in its place. NaN, a missing entry, is drawn
         grey and does not count.
     activations, lengths
@@ -128,7 +129,10 @@ def draw_contributions(
     draw_colorbar(figure, lanes[f"motif {motifs[0]}"].images[0], grid[1:, 2])
     for axes in (top, *lanes.values()):
         mark_segments(axes, fit.segments.breaks(view.start, view.stop), view.rate)
-    _draw_shares(figure.add_subplot(grid[1:, 0], label="shares"), found, motifs, name)
+    axes = figure.add_subplot(grid[1:, 0], label="shares")
+    _draw_shares(axes, found, motifs)
+    # Not in a title, for which the layout would leave room above every row.
+    axes.set_xlabel(_told_of_shares(fit, found, name))
     return figure
 
 
@@ -153,9 +157,16 @@ def _draw_parts(lanes: dict[str, Axes], images: Images, features: Features, view
     axes.set_xlabel(time_label("time", view.rate))
 
 
-def _draw_shares(axes: Axes, found: Contributions, motifs: list[int], name: str) -> None:
+def _told_of_shares(fit: Decomposition, found: Contributions, name: str) -> str:
+    together = f"all motifs together: {100 * found.explained:.1f}"
+    if not fit.loss.by_ratios:
+        return f"share of the {name}'s power (%)\n{together}"
+    return f"share of the reconstruction (%)\n{together} of the deviance"
+
+
+def _draw_shares(axes: Axes, found: Contributions, motifs: list[int]) -> None:
     """Bars, each beside its motif's row."""
-    percent, together = 100 * found.shares[motifs], 100 * found.explained
+    percent = 100 * found.shares[motifs]
     bars = axes.barh(range(len(motifs)), percent, height=0.6, color=[colour(k) for k in motifs])
     axes.bar_label(bars, fmt="%.1f", padding=3, fontsize="small")
     axes.set_ylim(len(motifs) - 0.5, -0.5)
@@ -163,6 +174,4 @@ def _draw_shares(axes: Axes, found: Contributions, motifs: list[int], name: str)
     axes.set_yticks(range(len(motifs)), labels=[f"motif {k}" for k in motifs])
     for k, label in zip(motifs, axes.get_yticklabels(), strict=True):
         label.set(color=colour(k), fontweight="bold")
-    # Not in a title, for which the layout would leave room above every row.
-    axes.set_xlabel(f"share of the {name}'s power (%)\nall motifs together: {together:.1f}")
     axes.spines[["top", "right"]].set_visible(False)

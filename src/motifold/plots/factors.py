@@ -82,7 +82,7 @@ def plot_factors(
     ----------
     model : CNMF
         A fitted model.
-    X : array-like of shape (n_samples, n_features), list of such arrays, or None
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
         The recording; None leaves the data out. NaN, a missing entry, is drawn grey.
     activations : array-like of shape (n_samples, n_components), list of such arrays, or None
         Those of X. None means those of the training data; for another recording give

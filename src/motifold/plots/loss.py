@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from motifold.findings.courses import Course, median_course
+from motifold.model.losses import SQUARED, loss_of
 from motifold.plots.decimate import MAX_COLUMNS
 from motifold.plots.style import LINE_STYLES, MARKERS, colour, prepared_figure
 
@@ -75,7 +76,7 @@ def plot_loss(
     log_x, log_y = _logarithmic(log, [curve for runs in groups.values() for curve in runs])
     for i, (label, runs) in enumerate(groups.items()):
         _draw_group(ax, i, label, [_drawable(run, log_x, log_y) for run in runs])
-    _label_axes(ax, log_x, log_y)
+    _label_axes(ax, log_x, log_y, _loss_label(curves.values()))
     if title is not None:
         ax.set_title(title)
     ax.legend(frameon=False)
@@ -150,9 +151,22 @@ def _draw_group(ax: Axes, i: int, label: str, runs: list[Course]) -> None:
     )
 
 
-def _label_axes(ax: Axes, log_x: bool, log_y: bool) -> None:
+def _loss_label(groups: Iterable[Any]) -> str:
+    """What the losses are; a history alone does not tell."""
+    losses = {
+        loss_of(getattr(fit, "beta_loss", SQUARED.beta))
+        for fits in groups
+        for fit in (fits if isinstance(fits, (list, tuple)) else [fits])
+    }
+    only = losses.pop()
+    if losses or not only.by_ratios:
+        return "relative loss"
+    return f"relative deviance ({only.title})"
+
+
+def _label_axes(ax: Axes, log_x: bool, log_y: bool, label: str) -> None:
     ax.set_xlabel("time (s)")
-    ax.set_ylabel("relative loss")
+    ax.set_ylabel(label)
     if log_x:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(FuncFormatter(_plainly))

@@ -40,7 +40,7 @@ def plot_raster(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     order : FeatureOrder
         As from ``motifold.sort_features``.
     events : Table or None

@@ -47,7 +47,7 @@ def plot_reconstruction(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features), or list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or list of such
         The recording. NaN, a missing entry, is drawn grey.
     reconstruction : CNMF or array-like of shape (n_samples, n_features), or list of such arrays
         The model fitted to X, or any reconstruction; for a recording that the model was not
@@ -86,7 +86,7 @@ def plot_reconstruction(
 
 
 def draw_reconstruction(
-    data: npt.NDArray[Any],
+    data: Any,
     rows: Rows,
     features: Features,
     view: View,

@@ -8,8 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from motifold.findings.choices import find_holdout_curve, mean_by
+from motifold.findings.choices import find_holdout_curve, losses_of, mean_by
 from motifold.findings.sweeping import Sweep
+from motifold.findings.table import Table
 from motifold.plots.style import PALETTE, prepared_figure
 
 _CHOICE: dict[str, Any] = {"color": PALETTE[2], "linewidth": 6, "alpha": 0.3, "zorder": 0}
@@ -48,7 +49,7 @@ def plot_n_components(sweep: Sweep, *, figure: Figure | SubFigure | None = None)
     """
     table = sweep.table
     panels = {
-        "test_error": "test error (relative)",
+        "test_error": _label_of_errors(table),
         "dissx": "DISSX between seeds",
         "n_significant": "significant motifs",
     }
@@ -188,6 +189,11 @@ def plot_motif_lengths(sweep: Sweep, *, figure: Figure | SubFigure | None = None
         axes.set_ylim(bottom=-0.5)
         axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _label_of_errors(table: Table) -> str:
+    by_ratios = all(loss.by_ratios for loss in losses_of(table))
+    return "held-out deviance (relative)" if by_ratios else "test error (relative)"
 
 
 def _draw_runs(axes: Axes, positions: Any, values: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from motifold.estimator import CNMF
-from motifold.files import check_writable, write_whole
+from motifold.files import check_writable, refuse_replacing, write_whole
 from motifold.io import Recording
 from motifold.report.clips import write_sound
 
@@ -54,5 +54,6 @@ def write_report(
     from motifold.findings.facts import Facts
     from motifold.report.page import page
 
+    refuse_replacing(path, recording.source)
     check_writable(path)
     write_whole(path, page(Facts.gather(model, recording.checked(), sort)))

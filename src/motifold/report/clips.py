@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.estimator import CNMF
-from motifold.files import check_writable, write_whole
+from motifold.files import check_writable, refuse_replacing, write_whole
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.times import bins_of
 from motifold.io import Options, Recording
@@ -79,6 +79,7 @@ def write_sound(
     (4000, 1.0)
     """
     check_is_fitted(model)
+    refuse_replacing(path, recording.source)
     check_writable(path)
     K = len(model.components_)
     if not 0 <= motif < K:

@@ -87,8 +87,10 @@ def _summary(facts: Facts) -> Markup:
     numbers = [
         ("motifs", str(model.n_components)),
         ("length of a motif", length),
-        ("power explained", f"{100 * facts.explained:.1f}%"),
+        ("loss", facts.fit.loss.title),
+        (f"{facts.fit.loss.explains} explained", f"{100 * facts.explained:.1f}%"),
         ("relative loss", f"{facts.loss:.4f}"),
+        *_background(facts),
         ("events", str(len(facts.events))),
         ("the fit", f"{model.stop_reason_}, {model.n_iter_} iterations"),
     ]
@@ -101,3 +103,11 @@ def _warnings(facts: Facts) -> Markup | None:
         return None
     items = [tag("li", sentence) for sentence in told]
     return tag("section", tag("h2", "Before you believe it"), tag("ul", items), class_="warnings")
+
+
+def _background(facts: Facts) -> list[tuple[str, str]]:
+    """What is said of the constants beside the motifs, where there are any."""
+    if facts.model.background_ is None:
+        return []
+    share = 100 * facts.fit.background_share
+    return [("background", f"a constant of every feature, {share:.0f}% of the reconstruction")]

@@ -15,7 +15,7 @@ from motifold.plots.reconstruction import draw_reconstruction
 from motifold.plots.style import Features
 from motifold.plots.view import View
 from motifold.report.markup import Markup, join, tag
-from motifold.report.sentences import order_of_features
+from motifold.report.sentences import meaning_of_shares, order_of_features
 
 _DPI = 110
 
@@ -27,8 +27,8 @@ def motifs(facts: Facts) -> Markup:
     return _picture(
         draw_motifs(motifs, features_of(facts), rate, shares),
         "The motifs: lags from left to right, features from bottom to top or as named.",
-        "Each motif on its own scale, dark is strong. The percentage is the share of the "
-        f"recording's power that it explains alone. {order_of_features(facts)}",
+        "Each motif on its own scale, dark is strong. The percentage is the "
+        f"{meaning_of_shares(facts)}. {order_of_features(facts)}",
     )
 
 
@@ -70,7 +70,7 @@ def reconstruction(facts: Facts) -> Markup:
         _picture(
             second,
             "The part of the data that each motif explains.",
-            "The part of each motif, and its share of the power in this stretch.",
+            f"The part of each motif, and the {meaning_of_shares(facts)}, in this stretch.",
         ),
     )
 
@@ -81,8 +81,8 @@ def loss_curve(facts: Facts) -> Markup:
     return _picture(
         figure,
         "Relative loss against seconds.",
-        "The relative loss against the time of the fit. It falls steeply first and is flat at the "
-        "end of a fit that converged.",
+        f"The relative loss ({facts.fit.loss.title}) against the time of the fit. It falls steeply "
+        "first and is flat at the end of a fit that converged.",
         narrow=True,
     )
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from motifold.findings.facts import Facts
 
+# Below these shares a fit explains little. Of the deviance of counts most may be noise.
+_LITTLE_POWER, _LITTLE_DEVIANCE = 1 - 0.9**2, 0.05
+
 
 def warnings_of(facts: Facts) -> list[str]:
     """What a reader should know before believing the pictures."""
@@ -23,10 +26,10 @@ def warnings_of(facts: Facts) -> list[str]:
         told.append(f"Motif {_named(facts.dead)} is empty: fewer motifs would do (n_components).")
     if facts.silent:
         told.append(f"Motif {_named(facts.silent)} does not occur in this recording.")
-    if facts.loss > 0.9:
+    if facts.explained < (_LITTLE_DEVIANCE if facts.fit.loss.by_ratios else _LITTLE_POWER):
         told.append(
-            f"The model explains only {100 * facts.explained:.0f}% of the power: look at "
-            "the reconstruction before the motifs."
+            f"The model explains only {100 * facts.explained:.0f}% of the "
+            f"{facts.fit.loss.explains}: look at the reconstruction before the motifs."
         )
     if facts.n_missing:
         told.append(
@@ -55,6 +58,13 @@ def _of_the_test(facts: Facts) -> list[str]:
 
 def _named(motifs: list[int]) -> str:
     return ", ".join(str(k) for k in motifs)
+
+
+def meaning_of_shares(facts: Facts) -> str:
+    """What the percentages of the motifs are."""
+    if facts.fit.loss.by_ratios:
+        return "share of the reconstruction that it makes"
+    return "share of the recording's power that it explains alone"
 
 
 def order_of_features(facts: Facts) -> str:

@@ -18,7 +18,8 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 def motif_table(facts: Facts) -> Markup:
     """One row for each motif."""
     per_minute = facts.per_minute
-    head = ["motif", "share of power", "events"]
+    of = "reconstruction" if facts.fit.loss.by_ratios else "power"
+    head = ["motif", f"share of {of}", "events"]
     head += [] if per_minute is None else ["events per minute"]
     head += ["p-value", "significant"]
     rows = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
-import zipfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,11 +97,15 @@ class RunStore:
 
     def plan(self, experiment: Experiment) -> Plan | None:
         """The plan that was noted last; None if there is none."""
+        path = self.folder / _PLAN
         try:
-            content = json.loads((self.folder / _PLAN).read_text())
+            content = json.loads(path.read_bytes())
+            return Plan(experiment, int(content["seeds"]), float(content["time_limit"]))
         except FileNotFoundError:
             return None
-        return Plan(experiment, content["seeds"], content["time_limit"])
+        except (ValueError, KeyError, TypeError) as error:
+            _tell_damage(path, error)
+            return None
 
     def save(self, run: Run, limit: float, fingerprint: str) -> None:
         """Write the file of a fit, with its time limit and the fingerprint of its problem."""
@@ -119,15 +124,26 @@ class RunStore:
     def load(
         self, data: str, key: tuple[str, str, int], limit: float, fingerprint: str | None = None
     ) -> Run | None:
-        """The fit in its file; None if it is not there, or had another limit or problem."""
+        """The fit in its file; None if it is not there, or had another limit or problem.
+
+        One that is damaged is told in a warning, and counts as missing.
+        """
+        path = self.path(data, *key)
         try:
-            with np.load(self.path(data, *key)) as arrays:
+            content = io.BytesIO(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        try:
+            with np.load(content, allow_pickle=False) as arrays:
                 if float(arrays["limit"]) != limit:
                     return None
                 if fingerprint is not None and str(arrays["fingerprint"]) != fingerprint:
                     return None
                 course = [arrays[name] for name in ("iteration", "seconds", "loss", "components")]
-        except (FileNotFoundError, KeyError, ValueError, zipfile.BadZipFile):
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever zipfile, zlib and numpy make of a damaged file
+            _tell_damage(path, error)
             return None
         algorithm, acceleration, seed = key
         return Run(self.folder.name, data, algorithm, acceleration, seed, *course)
@@ -140,6 +156,10 @@ class RunStore:
             for key in plan.fit_keys()
         ]
         return [run for run in found if run is not None]
+
+
+def _tell_damage(path: Path, error: Exception) -> None:
+    warnings.warn(f"{path} is damaged ({error}): it counts as missing.", UserWarning, stacklevel=3)
 
 
 def run_plan(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from motifold.model.losses import SQUARED, Loss
 from motifold.solvers.anls import ANLS
-from motifold.solvers.base import Inner, Solver, SolverOptions
+from motifold.solvers.base import Inner, Solver, SolverOptions, takes_ratios
 from motifold.solvers.hals import HALS
 from motifold.solvers.mu import MU
 
@@ -21,15 +22,33 @@ __all__ = [
 ]
 
 
-def find_solver(solver: str | Solver) -> Solver:
+def find_solver(solver: str | Solver, loss: Loss = SQUARED) -> Solver:
     """The solver of that name with its default options, or the given solver object itself.
+
+    "auto" is HALS, or MU where the loss is not squared error.
 
     Examples
     --------
     >>> from motifold.solvers import find_solver
-    >>> find_solver("anls")
-    ANLS(h_passes=1)
+    >>> find_solver("anls"), find_solver("auto")
+    (ANLS(h_passes=1), HALS(order='entries'))
     """
+    found = _find_solver("mu" if loss.by_ratios and _is_auto(solver) else solver)
+    if loss.by_ratios and not takes_ratios(found):
+        raise ValueError(
+            f"solver={solver!r} is for squared error: it needs Grams, which beta_loss="
+            f'"{loss.name}" has none of. Use solver="mu" (or leave "auto").'
+        )
+    return found
+
+
+def _is_auto(solver: str | Solver) -> bool:
+    return isinstance(solver, str) and solver == "auto"
+
+
+def _find_solver(solver: str | Solver) -> Solver:
+    if _is_auto(solver):
+        return HALS()
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(f"solver must be one of {sorted(SOLVERS)}, not {solver!r}.")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from scipy.linalg.lapack import dposv, dpotrf
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dpstrf
+from scipy.optimize import nnls
 
 from motifold.kernels.hals import sweep_columns
 from motifold.kernels.pivoting import pass_H, pivot_rows
@@ -13,11 +16,9 @@ from motifold.model import Array, Penalties
 from motifold.solvers.base import HStatistics, Inner, SolverOptions, Workers, WStatistics
 from motifold.solvers.hals import HALS
 
-# Dual variables of the scaled problem (unit diagonal) count as negative below minus this.
-_TOLERANCE = 1e-12
-# Ridge on the scaled Gram where it is singular.
-_RIDGE = 1e-10
-_MAX_EXCHANGES = 100
+# Ridge on a Gram of unit diagonal that may be singular; pivots of its Cholesky factor below the
+# next are zero, and slopes off its range by less than the last, relatively, are on it.
+_RIDGE, _ZERO_PIVOT, _UNSEEN = 1e-10, 1e-13, 1e-9
 # Rows of W that one thread solves at a time.
 _ROWS = 16
 _MAX_EXACT_PASSES = 1000
@@ -54,7 +55,7 @@ class ANLS(SolverOptions):
         np.fill_diagonal(G, np.diagonal(G) + np.tile(penalties.l2_W, L))
         Q = statistics.P.astype(np.float64) - np.tile(penalties.l1_W, L)
         if penalties.between_motifs(L) is not None and not _is_definite(G):
-            sweeps = Inner(max(_SWEEPS_INSTEAD, inner.max_sweeps), inner.shrink)
+            sweeps = replace(inner, max_sweeps=max(_SWEEPS_INSTEAD, inner.max_sweeps))
             HALS().update_W(W, statistics, penalties, sweeps)
             return
         new = nonnegative_rows(G, Q, old.astype(np.float64), statistics.workers)
@@ -71,15 +72,17 @@ class ANLS(SolverOptions):
         self, H: Array, statistics: HStatistics, penalties: Penalties, inner: Inner
     ) -> None:
         """Columns of H in the order of time, each by nonnegative least squares."""
-        passes = Inner(max(self._passes(), inner.max_sweeps), inner.shrink)
+        passes, least = replace(inner, max_sweeps=max(self._passes(), inner.max_sweeps)), 0.0
         if self.h_passes == "exact":
-            passes = Inner(_MAX_EXACT_PASSES, shrink=1e-12)
+            passes = replace(inner, max_sweeps=_MAX_EXACT_PASSES, shrink=1e-12)
+            # Single precision never gets there: what is left are moves of a rounding error.
+            least = float(np.vdot(H, H)) * float(np.finfo(H.dtype).eps) ** 2
         elif inner.max_sweeps <= passes.max_sweeps:
-            passes = Inner(passes.max_sweeps, shrink=0.0)  # as many as were asked for
+            passes = replace(passes, shrink=0.0)  # as many as were asked for
         C, A, E, padding = statistics.C, statistics.A, statistics.E, statistics.padding
         rows = padding.padded(H)
         l1, l2 = penalties.l1_H, penalties.l2_H
-        passes.repeat(lambda: float(pass_H(rows, C, A, E, padding.layout, l1, l2)))
+        passes.repeat(lambda: float(pass_H(rows, C, A, E, padding.layout, l1, l2)), least)
         padding.unpad(rows, H)
 
     def _passes(self) -> int:
@@ -103,8 +106,8 @@ def nonnegative_rows(G: Array, Q: Array, X: Array, workers: Workers) -> Array:
 
     Returns
     -------
-    (R, M) float64. Where G is singular a slightly regularised problem is solved, so that a caller
-    who needs descent has to compare objectives.
+    (R, M) float64. Where G is singular it is one solution of several, and a row that resists is
+    zero: a caller who needs descent has to compare objectives.
     """
     diagonal = np.diagonal(G)
     useful = diagonal > 0
@@ -119,58 +122,38 @@ def nonnegative_rows(G: Array, Q: Array, X: Array, workers: Workers) -> Array:
     for _ in workers.map(solve, range(0, len(Q), _ROWS)):
         pass
     if not solved.all():
-        Z[~solved] = _regularised_rows(G, Q[~solved], X[~solved])
+        Z[~solved] = _rows_one_by_one(G, Q[~solved])
     return np.maximum(Z, 0) * unit
 
 
-def _regularised_rows(G: Array, Q: Array, X: Array) -> Array:
-    """The same with a ridge where a passive Gram is singular; G has a diagonal of ones or zeros."""
-    useful = np.diagonal(G) > 0
-    passive = (X > 0) & useful
+def _rows_one_by_one(G: Array, Q: Array) -> Array:
+    """The same by Lawson & Hanson's method on a factor G = R'R, where pivoting failed.
+
+    With more unknowns than bins G has far fewer dimensions than rows, and exchanges of variables
+    would go round in circles. This method takes them in one by one, which ends. Where the slope
+    has a part that G does not see (an l1 penalty), a ridge on G makes it seen.
+    """
+    R, aims = _as_least_squares(G, Q)
+    if np.abs(aims @ R - Q).max() > _UNSEEN * np.abs(Q).max():
+        R, aims = _as_least_squares(G + _RIDGE * np.eye(len(G)), Q)
     Z = np.zeros_like(Q)
-    open_rows = np.arange(Q.shape[0])
-    fewest = np.full(Q.shape[0], Q.shape[1] + 1)
-    chances = np.full(Q.shape[0], 3)
-    for _ in range(_MAX_EXCHANGES):
-        _solve_grouped(G, Q, passive, Z, open_rows)
-        z, held = Z[open_rows], passive[open_rows]
-        dual = z @ G - Q[open_rows]
-        magnitude = np.abs(z) @ np.abs(G) + np.abs(Q[open_rows])
-        wrong = np.where(held, z < 0, (dual < -_TOLERANCE * magnitude) & useful)
-        count = wrong.sum(axis=1)
-        still = count > 0
-        open_rows, wrong, count = open_rows[still], wrong[still], count[still]
-        if not open_rows.size:
-            break
-        better = count < fewest[open_rows]
-        fewest[open_rows[better]] = count[better]
-        chances[open_rows] = np.where(better, 3, chances[open_rows] - 1)
-        # The backup rule: once the chances are used up, exchange the last one only.
-        backup = chances[open_rows] < 0
-        last = wrong.shape[1] - 1 - np.argmax(wrong[backup, ::-1], axis=1)
-        wrong[backup] = False
-        wrong[np.flatnonzero(backup), last] = True
-        passive[open_rows] ^= wrong
+    for row, aim in enumerate(aims):
+        try:
+            Z[row] = nnls(R, aim)[0]
+        except RuntimeError:  # too many steps: zero
+            continue
     return Z
 
 
-def _solve_grouped(G: Array, Q: Array, passive: np.ndarray, Z: Array, rows: np.ndarray) -> None:
-    """Solve the rows on their passive sets, rows with equal sets together (changes Z)."""
-    sets, group = np.unique(np.packbits(passive[rows], axis=1), axis=0, return_inverse=True)
-    order = np.argsort(group.ravel(), kind="stable")
-    ends = np.cumsum(np.bincount(group.ravel(), minlength=len(sets)))
-    for members in np.split(rows[order], ends[:-1]):
-        index = np.flatnonzero(passive[members[0]])
-        Z[members] = 0.0
-        if not index.size:
-            continue
-        block = G[np.ix_(index, index)]
-        right = Q[np.ix_(members, index)].T
-        _, solution, failed = dposv(block, right)
-        if failed or not np.isfinite(solution).all():
-            _, solution, failed = dposv(block + _RIDGE * np.eye(index.size), right)
-        if not failed:
-            Z[np.ix_(members, index)] = solution.T
+def _as_least_squares(G: Array, Q: Array) -> tuple[Array, Array]:
+    """R (rank, M) and aims (rows, rank): ½x'Gx − q'x is ½‖Rx − aim‖² but for a constant."""
+    factor, order, rank, _ = dpstrf(G, lower=1, tol=_ZERO_PIVOT)
+    order = order - 1
+    factor = np.tril(factor)[:, :rank]
+    R = np.zeros((rank, len(G)))
+    R[:, order] = factor.T
+    aims = solve_triangular(factor[:rank], Q[:, order[:rank]].T, lower=True)
+    return R, aims.T
 
 
 def _is_definite(G: Array) -> bool:

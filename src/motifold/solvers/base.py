@@ -103,7 +103,8 @@ class Inner:
 
     A solver repeats its sweep until the last one moved the factor by less than ``shrink`` times
     the first (Gillis & Glineur 2012), at most ``max_sweeps`` times. One sweep is the algorithm
-    as published.
+    as published. Sweeps that a solver repeats by itself may end early, between two of them, when
+    the time of the fit is up: ``expired`` says so, None if it has no limit.
 
     Examples
     --------
@@ -116,14 +117,20 @@ class Inner:
 
     max_sweeps: int = 1
     shrink: float = 0.1
+    expired: Callable[[], bool] | None = None
 
-    def repeat(self, sweep: Callable[[], float]) -> None:
-        """Call ``sweep``, which returns the squared length of its move, as often as it pays."""
+    def repeat(self, sweep: Callable[[], float], least: float = 0.0) -> None:
+        """Call ``sweep``, which returns the squared length of its move, as often as it pays.
+
+        ``least``: a move that is not longer is none, its squared length.
+        """
         first = 0.0
         for _ in range(self.max_sweeps):
             moved = sweep()
             first = first or moved
-            if moved <= self.shrink**2 * first:
+            if moved <= max(self.shrink**2 * first, least):
+                return
+            if self.expired is not None and self.expired():
                 return
 
 
@@ -173,6 +180,11 @@ def accelerated(solver: Solver) -> Solver:
     """The form of the solver that ``acceleration="auto"`` uses; most have one only."""
     form = getattr(solver, "accelerated", None)
     return solver if form is None else form()
+
+
+def takes_ratios(solver: Solver) -> bool:
+    """Whether it can do losses other than squared error; one that can has ``update_by_ratios``."""
+    return hasattr(solver, "update_by_ratios")
 
 
 def leaves_zero(solver: Solver) -> bool:

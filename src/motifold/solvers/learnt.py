@@ -19,12 +19,32 @@ def update_motifs(
     W = W.copy()
     if not learnt.size:
         return W
-    part = W if model.fixed is None else np.ascontiguousarray(W[:, :, learnt])
+    part = W if model.held is None else np.ascontiguousarray(W[:, :, learnt])
     solver.update_W(part, statistics, penalties.for_components(learnt.size), inner)
-    drop_rounding(part)
-    if model.fixed is not None:
+    drop_rounding(part, np.diagonal(statistics.B).reshape(part.shape[1:]))
+    if model.held is not None:
         W[:, :, learnt] = part
     return W
+
+
+def update_background(W: Array, P: Array, B: Array) -> float:
+    """Set the last component's lag 0 to what is best for it (changes W).
+
+    P (N, L·K) and B (L·K, L·K) of all components. Returns the KKT residual that it had.
+    """
+    N, _, K = W.shape
+    column = K - 1
+    flat = W.reshape(N, -1)
+    level, curvature = W[:, 0, column].astype(np.float64), float(B[column, column])
+    step = (flat @ B[:, column] - P[:, column]) / max(curvature, 1e-300)
+    part = np.minimum(level, step)
+    W[:, 0, column] = np.maximum(0, level - step)
+    return kkt_ratio(float(part @ part), float(level @ level))
+
+
+def kkt_of_background(W: Array, P: Array, B: Array) -> float:
+    """The KKT residual of the last component."""
+    return update_background(W.copy(), P, B)
 
 
 def kkt_residual_W(model: Model, W: Array, statistics: WStatistics) -> float:
@@ -32,7 +52,7 @@ def kkt_residual_W(model: Model, W: Array, statistics: WStatistics) -> float:
     learnt = model.learnt
     if not learnt.size:
         return 0.0
-    part = W if model.fixed is None else np.ascontiguousarray(W[:, :, learnt])
+    part = W if model.held is None else np.ascontiguousarray(W[:, :, learnt])
     flat = part.reshape(statistics.P.shape)
     diagonal = np.diagonal(statistics.B).copy()
     penalties = model.penalties.for_components(learnt.size)

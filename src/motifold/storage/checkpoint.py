@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import json
 import os
+import warnings
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -12,12 +15,16 @@ import numpy as np
 
 from motifold.data.validation import is_list_of_segments
 from motifold.estimator import CNMF, fit_watched
-from motifold.files import check_writable, fingerprint, write_npz, written_whole
+from motifold.files import check_writable, fingerprint, same_file, write_npz, written_whole
+from motifold.files.archive import read_npz
 from motifold.fit.clock import Every
 from motifold.fit.state import LoopState, SearchState
+from motifold.model.losses import SQUARED, loss_of
 
 # What may differ between a fit and its continuation: none of these changes the iterates.
 _FREE = {"max_iter", "max_time", "n_jobs", "verbose", "callback", "warm_start"}
+
+_FIRST_MEMBER, _NAME_STARTS = b"identity.npy", 30  # of the archive: its name, after a zip header
 
 
 def fit_with_checkpoint(
@@ -34,13 +41,14 @@ def fit_with_checkpoint(
     The file is written every ``every`` seconds and when the fit is interrupted (Ctrl-C, or any
     other exception), always whole: after a power cut or SIGKILL it has the state of the last time.
     A fit that goes on ends with the same result as one that was never stopped, bit by bit. When
-    the fit is done the file is removed; ``model.save`` keeps the result.
+    the fit is done the file is removed; ``model.save`` keeps the result. Where the file cannot be
+    written on the way, on a full disk, the fit goes on and a warning tells.
 
     Parameters
     ----------
     model : CNMF
         The model to fit. Its ``random_state`` may be None: the file has the seeds.
-    X : array-like of shape (n_samples, n_features), or a list of such arrays
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
         As in ``CNMF.fit``.
     path : str or path
         The file. There need not be one.
@@ -61,7 +69,9 @@ def fit_with_checkpoint(
     ValueError
         If the file is of other data, arguments or parameters. ``max_iter``, ``max_time``,
         ``n_jobs``, ``verbose`` and ``callback`` may differ. Also if ``warm_start`` is set, since
-        the factors it starts from are no part of the file.
+        the factors it starts from are no part of the file; or if X is mapped from ``path``.
+    OSError
+        Before the fit, if no file can be written there.
 
     Examples
     --------
@@ -90,6 +100,10 @@ def fit_with_checkpoint(
             "warm_start: the factors of the last fit are no part of a checkpoint. Set it to False, "
             "and give components_init and activations_init."
         )
+    for part in X if is_list_of_segments(X) else [X]:
+        mapped = getattr(part, "filename", None)  # of a numpy.memmap
+        if isinstance(mapped, (str, os.PathLike)) and same_file(mapped, path):
+            raise ValueError(f"{os.fspath(path)} is the file of X itself: give another path.")
     check_writable(path)
     checkpoint = Checkpoint(Path(path), identity_of(model, X, **fit_arguments), every=every)
     if resume and checkpoint.path.exists():
@@ -105,7 +119,8 @@ class Checkpoint:
     It watches a ``fit``: it sees every iteration, and writes when ``every`` seconds have passed,
     ``write`` is called or the fit is broken off. What it writes is the iterate before
     the last: of that one it is known that the loop went on from it, so a fit that goes on from
-    there takes the same course.
+    there takes the same course. A fit is worth more than its record: where it cannot be written
+    that is a warning.
 
     Parameters
     ----------
@@ -125,6 +140,7 @@ class Checkpoint:
         self._candidate: SearchState | None = None
         self._confirmed: SearchState | None = None
         self._restored: SearchState | None = None
+        self._failing = False
 
     def fit(self, model: CNMF, X: Any, **fit_arguments: Any) -> None:
         """Fit the model and watch it; what is broken off, by whatever, is written."""
@@ -133,8 +149,8 @@ class Checkpoint:
         except BaseException as error:
             try:
                 self.write()
-            except OSError as failure:  # must not hide what broke it off
-                error.add_note(f"{self.path} could not be written: {failure}")
+            except (OSError, MemoryError) as failure:  # must not hide what broke it off
+                error.add_note(f"{self.path} could not be written: {_told(failure)}")
             raise
 
     def restore(self, advice: str = "") -> int:
@@ -164,7 +180,21 @@ class Checkpoint:
             self._confirmed = SearchState(record.seeds, record.index, record.best)
         self._candidate = SearchState(record.seeds, record.index, record.best, state)
         if self._due():
+            self._write_if_possible()
+
+    def _write_if_possible(self) -> None:
+        try:
             self.write()
+            self._failing = False
+        except (OSError, MemoryError) as failure:
+            if not self._failing:  # told once, until it goes well again
+                warnings.warn(
+                    f"{self.path} could not be written: {_told(failure)}. The fit goes on, and "
+                    "tries again; if it is stopped before, it can only go on from an older one.",
+                    UserWarning,
+                    stacklevel=2,
+                )
+            self._failing = True
 
     def write(self) -> bool:
         """Write the last iterate that is certain; False if there is none yet."""
@@ -177,17 +207,33 @@ class Checkpoint:
         return True
 
     def remove(self) -> None:
-        """Take the file away: the fit is done."""
-        self.path.unlink(missing_ok=True)
+        """Take the file away: the fit is done. What does not go is told, and left."""
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as failure:
+            warnings.warn(
+                f"{self.path} could not be removed: {_told(failure)}. It is of no use any more.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+
+def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as checkpoints do; it may be damaged further on."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:
+        beginning = file.read(_NAME_STARTS + len(_FIRST_MEMBER))
+        return beginning.startswith(b"PK") and beginning[_NAME_STARTS:] == _FIRST_MEMBER
+    return False
+
+
+def _told(failure: OSError | MemoryError) -> str:
+    return str(failure) or type(failure).__name__
 
 
 def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
     """What makes a fit this one: its parameters, and checksums of the arguments of ``fit``."""
-    params = {
-        name: repr(value)
-        for name, value in model.get_params(deep=False).items()
-        if name not in _FREE
-    }
+    values = {**model.get_params(deep=False), "beta_loss": loss_of(model.beta_loss).name}
+    params = {name: repr(value) for name, value in values.items() if name not in _FREE}
     if not isinstance(model.random_state, Integral):
         del params["random_state"]  # the seeds that were drawn are in the checkpoint
     arguments = {"X": X, **given}
@@ -203,11 +249,11 @@ def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
 
 def _read(path: Path, identity: dict[str, Any], advice: str) -> SearchState:
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
+        with open(path, "rb") as file:
+            arrays = read_npz(file)
         found = json.loads(arrays.pop("identity").tobytes())
         record = SearchState.from_arrays(arrays)
-        differing = _differing(found["params"], identity["params"])
+        differing = _differing(_completed(found["params"]), _completed(identity["params"]))
         differing += _differing(found["arguments"], identity["arguments"])
     except FileNotFoundError:
         raise
@@ -217,6 +263,20 @@ def _read(path: Path, identity: dict[str, Any], advice: str) -> SearchState:
         what = ", ".join(sorted(differing))
         raise ValueError(f"{path}: it is the checkpoint of another fit: {what} differs. {advice}")
     return record
+
+
+def _completed(params: dict[str, str]) -> dict[str, str]:
+    """The parameters with those that an earlier version had not, and the solver that was taken."""
+    known = inspect.signature(CNMF).parameters
+    defaults = {
+        name: repr(parameter.default)
+        for name, parameter in known.items()
+        if parameter.default is not parameter.empty and name not in {*_FREE, "random_state"}
+    }
+    params = {**defaults, **params}
+    if params["solver"] == repr("auto"):  # in 0.1 the default was "hals", by its name
+        params["solver"] = repr("hals" if params["beta_loss"] == repr(SQUARED.name) else "mu")
+    return params
 
 
 def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

@@ -8,7 +8,8 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
   ``{"solver": "hals", "options": {...}}``; indices are a list. A parameter that is not there has
   its default. ``recording``, which may be missing, tells how the data was read: ``source``,
   ``rate`` and the ``options`` of ``motifold.io.read``.
-- ``components_.npy``, ``activations_.npy``, ``scales_.npy`` and the columns of the history,
+- ``components_.npy``, ``activations_.npy``, ``scales_.npy``, where there is a background
+  ``background_.npy``, and the columns of the history,
   ``history_.iteration.npy`` and so on, which ``np.load`` opens as well.
 """
 
@@ -31,10 +32,9 @@ from sklearn.utils.validation import check_is_fitted
 from motifold import __version__
 from motifold.estimator import CNMF
 from motifold.files import write_npz, written_whole
+from motifold.files.archive import check_stored, members_of
 from motifold.fit.state import History
 from motifold.storage.schema import (
-    DTYPES,
-    FACTORS,
     HISTORY,
     JSON_MEMBER,
     arrays_of,
@@ -42,6 +42,7 @@ from motifold.storage.schema import (
     check_keys,
     check_specs,
     check_values,
+    factors_of,
     fitted_scalars,
     storable,
     without_arrays,
@@ -174,36 +175,20 @@ def _read(file: BinaryIO) -> CNMF:
     if file.read(4) != b"PK\x03\x04":
         raise ValueError("it is not a motifold model: it does not begin like an npz file.")
     with zipfile.ZipFile(file) as archive:
-        members = _members(archive, file.seek(0, os.SEEK_END))
+        members = members_of(archive, file.seek(0, os.SEEK_END))
         header = _read_header(archive, members)
-        expected = {JSON_MEMBER, *(f"{name}.npy" for name in DTYPES)}
-        check_keys("the archive", members, expected)
         model = without_arrays(header)
-        infos = {name: members[f"{name}.npy"] for name in DTYPES}
+        names = (*factors_of(model), *HISTORY)
+        check_keys("the archive", members, {JSON_MEMBER, *(f"{name}.npy" for name in names)})
+        infos = {name: members[f"{name}.npy"] for name in names}
         check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
         arrays = {name: _read_array(archive, infos[name]) for name in infos}
     check_values(arrays)
-    for name in FACTORS:
+    model.background_ = None
+    for name in factors_of(model):
         setattr(model, name, arrays[name])
     model.history_ = History(*(arrays[name] for name in HISTORY))
     return model
-
-
-def _members(archive: zipfile.ZipFile, file_bytes: int) -> dict[str, zipfile.ZipInfo]:
-    members = {info.filename: info for info in archive.infolist()}
-    if len(members) < len(archive.infolist()):
-        raise ValueError("it has two members of the same name.")
-    # Also keeps members from sharing bytes, the other way to make much of little.
-    if sum(info.compress_size for info in members.values()) > file_bytes:
-        raise ValueError("its members claim more bytes than the file has.")
-    return members
-
-
-def _check_stored(info: zipfile.ZipInfo) -> None:
-    """So a member is as long as it says: no bytes but the file's own."""
-    stored = info.compress_type == zipfile.ZIP_STORED and info.compress_size == info.file_size
-    if not stored or info.flag_bits & 1:
-        raise ValueError(f"{info.filename} is compressed or encrypted, which motifold never does.")
 
 
 def _refuse_constant(name: str) -> None:
@@ -216,7 +201,7 @@ def _read_header(
     """The JSON member, if it is of this format and version."""
     if JSON_MEMBER not in members:
         raise ValueError(f"it is not a motifold model: it has no member {JSON_MEMBER}.")
-    _check_stored(members[JSON_MEMBER])
+    check_stored(members[JSON_MEMBER])
     check_json_size(members[JSON_MEMBER].file_size)
     text = archive.read(members[JSON_MEMBER])
     try:
@@ -238,7 +223,7 @@ def _read_header(
 
 def _read_spec(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[tuple[int, ...], np.dtype]:
     """Shape and dtype that the member claims; its size must be the one that follows."""
-    _check_stored(info)
+    check_stored(info)
     with archive.open(info) as member, warnings.catch_warnings():
         warnings.simplefilter("error")  # numpy's on headers that it can only guess
         try:

@@ -18,15 +18,16 @@ from motifold.estimator import CNMF
 from motifold.files import plain_scalar
 from motifold.fit.state import History
 from motifold.fit.stop import StopReason
+from motifold.model.losses import loss_of
 from motifold.solvers import SOLVERS
 
 JSON_MEMBER = "motifold.json"
 _MAX_JSON_BYTES = 16 * 2**20
-FACTORS = ("components_", "activations_", "scales_")
+FACTORS, BACKGROUND = ("components_", "activations_", "scales_"), "background_"
 HISTORY = tuple(f"history_.{column.name}" for column in fields(History))
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*FACTORS, *HISTORY), ("<f8",)),
-    **dict.fromkeys(("components_", "activations_"), ("<f4", "<f8")),
+    **dict.fromkeys(("components_", "activations_", BACKGROUND), ("<f4", "<f8")),
     "history_.iteration": ("<i8",),
 }
 _SCALARS: dict[str, type] = {
@@ -80,8 +81,13 @@ def fitted_scalars(model: CNMF) -> dict[str, Any]:
     return fitted
 
 
+def factors_of(model: CNMF) -> tuple[str, ...]:
+    """The names of its factors: the background only where it has one."""
+    return (*FACTORS, BACKGROUND) if model.background else FACTORS
+
+
 def arrays_of(model: CNMF) -> dict[str, np.ndarray]:
-    arrays = {name: getattr(model, name) for name in FACTORS}
+    arrays = {name: getattr(model, name) for name in factors_of(model)}
     arrays |= {name: getattr(model.history_, name.partition(".")[2]) for name in HISTORY}
     return {
         name: np.ascontiguousarray(array, dtype=np.asarray(array).dtype.newbyteorder("<"))
@@ -117,6 +123,7 @@ def without_arrays(header: Mapping[str, Any]) -> CNMF:
     check_keys("fitted", fitted, {*names, "_lengths", "feature_names_in_"})
     model = CNMF(**{name: _decode(value) for name, value in params.items()})
     model._validate_params()
+    loss_of(model.beta_loss)  # NaN is a number, but no loss
     for name, kind in _SCALARS.items():
         value = _decode(fitted[_IN_FILES.get(name, name)])
         if type(value) is not kind:
@@ -189,6 +196,7 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
         raise ValueError("the history is empty.")
     shapes = dict.fromkeys(HISTORY, records)
     shapes |= {"components_": (K, L, N), "activations_": (T, K), "scales_": (K,)}
+    shapes[BACKGROUND] = (N,)
     for name, (shape, dtype) in specs.items():
         if dtype.str not in DTYPES[name]:
             raise ValueError(f"{name} is of dtype {dtype}, not {' or '.join(DTYPES[name])}.")
@@ -200,7 +208,7 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
 
 
 def check_values(arrays: Mapping[str, np.ndarray]) -> None:
-    for name in FACTORS:
+    for name in arrays.keys() - set(HISTORY):
         with np.errstate(invalid="ignore"):
             low, high = arrays[name].min(), arrays[name].max()
         if not (low >= 0 and high < np.inf):  # NaN fails both

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from motifold.data.sources.base import Part, Source
+from motifold.data.sources.sparse import SparseSource
 from motifold.model.arrays import Array
 
 
@@ -33,18 +36,24 @@ class ArraySource:
         """Rows a to b, a view."""
         return self.array[a:b]
 
+    def part(self, a: int, b: int) -> ArraySource:
+        """Rows a to b as a source, a view."""
+        return ArraySource(self.array[a:b])
 
-def as_source(X: Array | Source) -> Source:
-    """X itself if it is a source, else the array as one."""
+
+def as_source(X: Any) -> Source:
+    """X itself if it is a source, else the array or the sparse matrix as one."""
+    if issparse(X):
+        return SparseSource.of(X)
     return ArraySource(X) if isinstance(X, np.ndarray) else X
 
 
 def part_of(source: Source, a: int, b: int) -> Source:
-    """Rows a to b of a source, as a source; of an array, a view."""
+    """Rows a to b of a source, as a source; nothing in memory is copied."""
     if (a, b) == (0, source.shape[0]):
         return source
-    if isinstance(source, ArraySource):
-        return ArraySource(source.array[a:b])
+    if isinstance(source, (ArraySource, SparseSource)):
+        return source.part(a, b)
     if isinstance(source, Part):
         return Part(source.source, source.first + a, source.first + b)
     return Part(source, a, b)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from motifold.engines.cpu.engine import CPUEngine
 from motifold.engines.cpu.problem import Problem
+from motifold.engines.cpu.ratios import RatioEngine
 from motifold.engines.cpu.threads import Workers
 
-__all__ = ["CPUEngine", "Problem", "Workers"]
+__all__ = ["CPUEngine", "Problem", "RatioEngine", "Workers", "engine_of"]
+
+
+def engine_of(problem: Problem, workers: Workers) -> CPUEngine:
+    """The engine for the problem's loss."""
+    return (RatioEngine if problem.model.loss.by_ratios else CPUEngine)(problem, workers)

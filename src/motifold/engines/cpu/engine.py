@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from motifold.engines.base import Assessment, Step, Sums
+from motifold.engines.base import Assessment, Step, Sums, noise
 from motifold.engines.cpu.hidden import HiddenFit, filled_P, hidden_fit, hidden_power
 from motifold.engines.cpu.memo import Memo
 from motifold.engines.cpu.problem import Problem
@@ -25,12 +25,20 @@ from motifold.engines.cpu.threads import Workers
 from motifold.engines.cpu.toeplitz import Padding, smoothed
 from motifold.kernels.residuals import extrapolate, sums_H
 from motifold.model import Array, Penalties
-from motifold.model.motifs import moved_along
+from motifold.model.certificate import kkt_ratio
+from motifold.model.motifs import moved_along, with_background
 from motifold.solvers import Inner, Solver
-from motifold.solvers.learnt import kkt_residual_W, update_motifs
+from motifold.solvers.learnt import (
+    kkt_of_background,
+    kkt_residual_W,
+    update_background,
+    update_motifs,
+)
 
 # Rows of H that a thread takes at a time for sums, and seconds of an entry, about.
 _RUN, _SECONDS = 4096, 1e-9
+# A difference is trusted while it is so many times its noise.
+_TRUST = 1e4
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,11 +71,18 @@ class CPUEngine:
         self._motif_problems = Memo(1)  # W, H → the problem in W
         self._fits = Memo(1)  # W, H → X̂ at the missing entries
         self._gradients = Memo(1)  # problem, H → ∇, where sweeps left it behind
+        self._columns = Memo(1)  # W, H → P, B of all components
+        self._of_background = Memo(2)  # A of the problem in H → what the background explains
 
     model = property(lambda self: self.problem.model)
     facts = property(lambda self: self.problem.facts)
     hides = property(lambda self: bool(self.problem.hidden))
     lengths = property(lambda self: list(self.problem.data.layout.lengths))
+
+    @property
+    def reference_deviance(self) -> float:
+        """‖X‖²: what the loss is relative to."""
+        return self.facts.squared_norm
 
     # --- handles ----------------------------------------------------------------------------
 
@@ -77,17 +92,9 @@ class CPUEngine:
         What was drawn is scaled so that α·X̂ fits the data best. Numbers are those of PCG64 in
         the order W, H: any engine can make any rows of them by ``PCG64.advance``.
         """
-        problem, dtype = self.problem, self.problem.dtype
-        rng = np.random.default_rng(seed)
+        dtype = self.problem.dtype
         draw_W, draw_H = W is None, H is None
-        # Both are drawn in either case: a given factor does not change the other's random numbers.
-        random_W = rng.random((problem.N, problem.L, problem.K), dtype=np.float64)
-        random_H = rng.random((problem.T, problem.K), dtype=np.float64)
-        features, starts = problem.learnable
-        random_W[~features] = 0  # nothing will ever move them
-        W = np.array(random_W if W is None else W, dtype=dtype, order="C")
-        H = np.array(random_H if H is None else H, dtype=dtype, order="C")
-        H[~(problem.allowed & starts)] = 0
+        W, H = self._drawn(seed, W, H)
         if not (draw_W or draw_H):
             return W, H
         statistics = self._statistics(W)
@@ -98,11 +105,46 @@ class CPUEngine:
             (False, True): (1.0, alpha),
         }[draw_W, draw_H]
         if draw_H:
-            H *= dtype.type(on_H)
+            H[:, : self.model.n_motifs] *= dtype.type(on_H)
         if draw_W:
             W = W * dtype.type(on_W)
             self._of_motifs.put((W,), statistics.rescaled(dtype.type(on_W)))
         return W, H
+
+    def _drawn(self, seed: int, W: Array | None, H: Array | None) -> tuple[Array, Array]:
+        """Given factors, or uniform random numbers, zero where nothing can be learnt."""
+        problem, dtype = self.problem, self.problem.dtype
+        K = self.model.n_motifs
+        rng = np.random.default_rng(seed)
+        # Drawn in either case: a given factor does not change the other's random numbers.
+        random_W = rng.random((problem.N, problem.L, K), dtype=np.float64)
+        features, starts = problem.learnable
+        random_W[~features] = 0  # nothing will ever move them
+        W = np.array(random_W if W is None else W, dtype=dtype, order="C")
+        if H is None:
+            H = np.empty((problem.T, K), dtype=dtype)
+            for a in range(0, problem.T, _RUN):
+                H[a : a + _RUN] = rng.random(H[a : a + _RUN].shape, dtype=np.float64)
+        else:
+            H = np.array(H, dtype=dtype, order="C")
+        H[~(problem.allowed & starts)] = 0
+        if self.model.background:
+            W, H = self._with_background(W), self._with_constant(H)
+        return W, H
+
+    def _with_background(self, W: Array) -> Array:
+        """Motifs with a first guess of the background beside them, unless it is there already."""
+        if W.shape[2] == self.model.K:
+            return W
+        return with_background(W, self._first_background())
+
+    def _with_constant(self, H: Array) -> Array:
+        """Activations with those of the background, which are 1, beside them."""
+        return np.concatenate([H[:, : self.model.n_motifs], np.ones_like(H[:, :1])], axis=1)
+
+    def _first_background(self) -> Array:
+        """(N,): none; the first iteration finds the best."""
+        return np.zeros(self.problem.N)
 
     def _best_scale(self, statistics: HStatistics, W: Array, H: Array) -> float:
         """The α for which α·X̂ is nearest to X."""
@@ -140,11 +182,13 @@ class CPUEngine:
     ) -> Step:
         """One iteration; the statistics of the new motifs are kept for whoever asks next."""
         model = self.model
-        of_W = self.motif_problem(W, H)
-        kkt_W = kkt_residual_W(model, W, of_W)
+        of_W, all_of_W = self.motif_problem(W, H), self._all_columns(W, H)
+        kkt_W = self.kkt_of_motifs(W, H)
         if enough is not None and kkt_W <= enough:
             return Step(kkt_W)
         W = update_motifs(solver, model, W, of_W, inner)
+        if model.background:
+            update_background(W, *all_of_W)
         problem = self.activation_problem(W, H)
         H = self._swept(H, problem, solver, inner)
         sums = self._sums(H, problem)
@@ -176,7 +220,10 @@ class CPUEngine:
 
     def kkt_of_motifs(self, W: Array, H: Array) -> float:
         """From P and B, which the next iteration will use."""
-        return kkt_residual_W(self.model, W, self.motif_problem(W, H))
+        motifs = kkt_residual_W(self.model, W, self.motif_problem(W, H))
+        if not self.model.background:
+            return motifs
+        return max(motifs, kkt_of_background(W, *self._all_columns(W, H)))
 
     def power_shares(self, W: Array, H: Array) -> Array:
         """Σ(2X·X̂_k − X̂_k²)/ΣX² over observed entries, floored at zero, from the statistics."""
@@ -198,12 +245,15 @@ class CPUEngine:
     def zeros(self, problem: CPUProblem | None = None) -> Array:
         """An array of zeros (T, K)."""
         dtype = self.problem.dtype if problem is None else problem.statistics.C.dtype
-        return np.zeros((self.problem.T, self.problem.K), dtype=dtype)
+        H = np.zeros((self.problem.T, self.problem.K), dtype=dtype)
+        H[:, self.model.n_motifs :] = 1
+        return H
 
     def level(self, values: Array) -> Array:
         """A new array."""
         H = self.zeros()
         H[self.problem.allowed & self.problem.learnable[1]] = values
+        H[:, self.model.n_motifs :] = 1
         return H
 
     def means(self, H: Array) -> Array:
@@ -222,9 +272,12 @@ class CPUEngine:
         another order, then take the same way.
         """
         statistics = self.activation_problem(W).statistics
-        L = self.problem.L
-        order = np.argsort(-np.einsum("kk->k", statistics.A[:, L - 1]), kind="stable")
-        return CPUProblem(statistics.astype(np.float64).permuted(order), order)
+        for memo in (self._of_motifs, self._problems, self._filled, self._gradients):
+            memo.keep_last()  # it takes memory: none for what came before
+        L, n = self.problem.L, self.model.n_motifs
+        powers = np.einsum("kk->k", statistics.A[:, L - 1])[:n]
+        order = np.r_[np.argsort(-powers, kind="stable"), n : self.model.K]
+        return CPUProblem(statistics.permuted(order).astype(np.float64), order)
 
     def sweep(
         self,
@@ -234,18 +287,26 @@ class CPUEngine:
         inner: Inner,
         *,
         fill: Array | None = None,
+        reuse: bool = False,
     ) -> Array:
-        """A new array."""
+        """A new array, unless it may be the old one."""
         problem = self._filled_problem(problem, H if fill is None else fill)
-        return self._swept(H, problem, solver, inner)
+        return self._swept(H, problem, solver, inner, reuse)
 
     def kkt(self, H: Array, problem: CPUProblem) -> float:
         """From the gradient, which is a product."""
         return self._sums(H, self._filled_problem(problem, H), brief=True).kkt
 
+    def standing(self, H: Array, problem: CPUProblem) -> tuple[float, float]:
+        """From the gradient, too."""
+        sums = self._sums(H, self._filled_problem(problem, H), brief=self.hides)
+        loss = sums.squared_residual(self.facts)
+        return 0.5 * loss + self.model.penalties.value_H(sums), sums.kkt
+
     def turned(self, ahead: Array, now: Array, before: Array) -> bool:
-        """By O'Donoghue & Candès' rule."""
-        return bool(np.vdot(ahead - now, now - before) > 0)
+        """By O'Donoghue & Candès' rule, some rows at a time: T × K takes memory."""
+        runs = (slice(a, a + _RUN) for a in range(0, len(now), _RUN))
+        return bool(sum(np.vdot(ahead[r] - now[r], now[r] - before[r]) for r in runs) > 0)
 
     def settled(self, H: Array, problem: CPUProblem) -> Array:
         """A new array."""
@@ -330,9 +391,21 @@ class CPUEngine:
 
         return self._filled.get((problem, H), filled)
 
-    def _swept(self, H: Array, problem: CPUProblem, solver: Solver, inner: Inner) -> Array:
+    def _swept(
+        self, H: Array, problem: CPUProblem, solver: Solver, inner: Inner, reuse: bool = False
+    ) -> Array:
         """New activations; their gradient is kept where the solver leaves it."""
-        H = H.copy()
+        H = H if reuse else H.copy()
+        self._gradients.clear()
+        n = self.model.n_motifs
+        if n < self.model.K:
+            motifs = np.ascontiguousarray(H[:, :n])
+            alone, penalties = self._of_motifs_alone(problem), self.model.penalties
+            solver.update_H(motifs, alone, penalties.for_components(n), inner)
+            H[:, :n] = motifs
+            if self.hides:
+                H[~self.problem.learnable[1], :n] = 0
+            return H
         gradient = solver.update_H(H, problem.statistics, self.model.penalties, inner)
         if self.hides:
             # The observed loss is flat there: rounding alone moves them.
@@ -340,6 +413,18 @@ class CPUEngine:
         elif gradient is not None:
             self._gradients.put((problem, H), gradient)
         return H
+
+    def _of_motifs_alone(self, problem: CPUProblem) -> HStatistics:
+        """The statistics without the background: what it explains is taken from C."""
+        statistics = problem.statistics
+
+        def explained() -> Array:
+            constant = np.zeros_like(statistics.C)
+            constant[:, -1] = 1
+            return statistics.correlate(constant)
+
+        # The Gram is that of the motifs, whatever has been entered for missing entries.
+        return statistics.without_last(self._of_background.get((statistics.A,), explained))
 
     def _sums(self, H: Array, problem: CPUProblem, *, brief: bool = False) -> Sums:
         """All that is to be known of H; ``brief``: what the KKT residual needs."""
@@ -349,23 +434,44 @@ class CPUEngine:
         C = statistics.C if statistics.C_data is None else statistics.C_data
         K, m = self.problem.K, -(-len(H) // _RUN)
         parts, flags = np.empty((m, 4 + 2 * K)), np.zeros(m + 2, dtype=np.int64)
-        problem_of_H = statistics.A, statistics.E, statistics.bounds, l1, l2
+        problem_of_H = statistics.A, statistics.E, statistics.bounds, l1, l2, self.model.n_motifs
         args = H, gradient, C, *problem_of_H, _RUN, parts, flags
         self.workers.together(lambda n: sums_H(*args, n), 4 * _SECONDS * H.size)
         fitted, slope, above, below, *each = parts.sum(axis=0)
         known = float(fitted), float(slope), float(above), float(below)
         sums = Sums(*known, np.array(each[:K]), np.array(each[K:]))
-        return sums if brief else replace(sums, **self._added(H, statistics))
+        if not brief or self.hides:
+            sums = replace(sums, **self._added(H, statistics, brief))
+        if self.hides:
+            sums = replace(sums, off_scale=self._off_scale(H, statistics, sums))
+        return sums
 
-    def _added(self, H: Array, statistics: HStatistics) -> dict[str, Any]:
-        """Of the sums, what couplings and missing entries add."""
+    def _off_scale(self, H: Array, statistics: HStatistics, sums: Sums) -> float:
+        """See ``Sums``; ΣX̂² from the residual where next to nothing of it is observed."""
+        fill, penalties = statistics.fill, self.model.penalties
+        assert fill is not None
+        everywhere = sums.fitted + sums.slope - sums.match - sums.near
+        slope, observed = sums.slope, everywhere - sums.fill
+        if observed < _TRUST * noise(H.dtype) * everywhere:
+            if H.dtype != self.problem.dtype:
+                return np.inf  # even double precision does not tell
+            overlap = _inner(fill.C, H)
+            observed = self.residual(fill.W, H) - self.facts.squared_norm + 2 * overlap
+            slope = observed - overlap + sums.match + sums.near
+        slope += float(penalties.l1_H @ sums.mass + penalties.l2_H @ sums.power)
+        return kkt_ratio(slope**2, max(0.0, observed) ** 2)
+
+    def _added(self, H: Array, statistics: HStatistics, brief: bool) -> dict[str, Any]:
+        """Of the sums, what couplings and missing entries add; ``brief``: these are those of H."""
         optional: dict[str, Any] = {}
         between = self.model.penalties.between_activations()
         if between is not None:
             optional["near"] = _inner(smoothed(H, statistics.padding) @ between.astype(H.dtype), H)
         if statistics.slope is not None:
             optional["match"] = _inner(statistics.slope, H)
-        if statistics.fill is not None:
+        if statistics.fill is not None and brief:
+            optional["fill"] = statistics.fill_power
+        elif statistics.fill is not None:
             moved, fit = statistics.fill.moved(H, self.workers)
             self._fits.put((statistics.fill.W, H), fit)
             optional |= {"fill": statistics.fill_power, "moved": moved}
@@ -381,27 +487,34 @@ class CPUEngine:
 
     def _new_motif_problem(self, W: Array, H: Array) -> WStatistics:
         problem, model, workers = self.problem, self.model, self.workers
-        statistics = self._of_activations.get((H,), lambda: w_statistics(problem, H, workers))
-        P, B = statistics.P, statistics.B
+        P, B = self._all_columns(W, H)
         slope = None
-        if self.hides:
-            P = P + filled_P(self._fit(W, H), workers)
-        between = model.penalties.between_motifs(model.L)
-        if between is not None:
-            B = B + between.astype(B.dtype)
         matches = model.penalties.between_matches()
         if matches is not None:
             nearby = smoothed(H, Padding(problem.bounds, model.L)) @ matches.astype(H.dtype)
             nearby[~problem.allowed] = 0
             slope = data_products(problem, nearby, workers)
-        if model.fixed is not None:
-            fixed = np.tile(model.fixed, model.L)
+        if model.held is not None:
+            fixed = np.tile(model.held, model.L)
             explained = W.reshape(P.shape)[:, fixed] @ B[np.ix_(fixed, ~fixed)]
             slope = explained if slope is None else slope[:, ~fixed] + explained
             P, B = P[:, ~fixed], np.ascontiguousarray(B[np.ix_(~fixed, ~fixed)])
         if slope is None:
-            return replace(statistics, P=P, B=B)
+            return WStatistics(P, B, workers)
         return WStatistics(P - slope, B, workers, slope, P_data=P)
+
+    def _all_columns(self, W: Array, H: Array) -> tuple[Array, Array]:
+        """P and B of all components, with what is quadratic in the motifs."""
+        return self._columns.get((W, H), lambda: self._new_columns(W, H))
+
+    def _new_columns(self, W: Array, H: Array) -> tuple[Array, Array]:
+        problem, model, workers = self.problem, self.model, self.workers
+        statistics = self._of_activations.get((H,), lambda: w_statistics(problem, H, workers))
+        P, B = statistics.P, statistics.B
+        if self.hides:
+            P = P + filled_P(self._fit(W, H), workers)
+        between = model.penalties.between_motifs(model.L)
+        return P, B if between is None else B + between.astype(B.dtype)
 
     def _fit(self, W: Array, H: Array) -> HiddenFit:
         """X̂ at the missing entries; nothing is computed where the sums of H have just been."""

@@ -76,7 +76,7 @@ def hidden_fit(
     values = [[entries for entries, _, _ in group] for group in groups]
     power = sum(power for group in groups for _, power, _ in group)
     moved = sum(moved for group in groups for _, _, moved in group)
-    return HiddenFit(problem, W, H.copy(), values, power, moved)
+    return HiddenFit(problem, W, H, values, power, moved)
 
 
 def filled_P(fit: HiddenFit, workers: Workers) -> Array:

@@ -23,6 +23,7 @@ class Memo:
         """The result for these keys, made if it is not there."""
         place = tuple(map(id, keys))
         if place not in self._kept:
+            self._drop_all_but(self._size - 1)  # before memory is taken for the new one
             self.put(keys, make())
         self._kept.move_to_end(place)
         return self._kept[place][1]
@@ -30,5 +31,16 @@ class Memo:
     def put(self, keys: tuple[Any, ...], result: Any) -> None:
         """Keep a result that was made elsewhere."""
         self._kept[tuple(map(id, keys))] = keys, result
-        while len(self._kept) > self._size:
+        self._drop_all_but(self._size)
+
+    def _drop_all_but(self, size: int) -> None:
+        while len(self._kept) > size:
             self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        """Keep nothing."""
+        self._kept.clear()
+
+    def keep_last(self) -> None:
+        """Keep only the result that was asked for last."""
+        self._drop_all_but(1)

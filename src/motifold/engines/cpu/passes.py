@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from motifold.data import Segment
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.threads import SECONDS_OF_MULTIPLICATION, Workers
 from motifold.kernels.passes import pass_one, pass_residual, pass_two
@@ -20,6 +21,9 @@ from motifold.model.motifs import oldest_first
 
 # Blocks: so many, where they are not too short for the matrix products.
 _BLOCKS, _SHORT = 64, 512
+# Sums of the data itself would overflow where it is nearer to the largest number than so many
+# powers of two: it is then scaled block by block before anything is summed.
+_HEADROOM = 40
 # Groups of blocks whose sums are taken in the data's precision: at most so many, for the threads'
 # sake, and bytes that their sums may take.
 _GROUPS, _GROUP_BYTES = 32, 2**25
@@ -34,7 +38,8 @@ class WorkList:
     pieces, blocks, groups : of int64
     rows : of the longest block
     columns : whether features stand one after the other in memory
-    readable : whether all of the data has a usable address
+    readable : whether all of the data is in arrays with a usable address
+    scale : with which sums of it are to be multiplied; what has been copied may be scaled already
     data : keeps what has been copied
     """
 
@@ -44,6 +49,7 @@ class WorkList:
     rows: int
     columns: bool = False
     readable: bool = True
+    scale: float = 1.0
     data: Array | None = None
 
     @property
@@ -63,26 +69,24 @@ def lag_products(
     N, L, K = problem.N if read else 0, problem.L, problem.K
     H = np.ascontiguousarray(H)
     P, base = np.zeros((N, L, K)), np.zeros((K, L * K))
-    whole = _work_list(problem)
+    whole = work_list(problem)
     if whole.readable or not read:
-        return _products_of_part(whole, H, N, base, problem.scale, workers), base
+        return _products_of_part(whole, H, N, base, workers), base
     for group in range(len(whole.groups) - 1):
         # The sums of a group are in the data's precision, as those of the kernel are.
         P_group, base_group = np.zeros(P.shape, dtype=H.dtype), np.zeros(base.shape)
         for block in range(*whole.groups[group : group + 2]):
-            part = _read(problem, whole, block)
-            P_group += _products_of_part(part, H, N, base_group, 1.0, workers).astype(H.dtype)
+            part = block_alone(problem, whole, block)
+            P_group += _products_of_part(part, H, N, base_group, workers).astype(H.dtype)
         P += P_group
         base += base_group
-    return problem.scale * P, base
+    return whole.scale * P, base
 
 
-def _products_of_part(
-    part: WorkList, H: Array, N: int, base: Array, scale: float, workers: Workers
-) -> Array:
+def _products_of_part(part: WorkList, H: Array, N: int, base: Array, workers: Workers) -> Array:
     """What a part of the data adds to P (N, L, K), and to ``base`` (changes it)."""
     K, LK = base.shape
-    m = len(part.groups) - 1
+    m, scale = len(part.groups) - 1, part.scale
     P = np.empty((N, LK // K, K))
     sums = workers.buffer("sums", (m, LK, N), H.dtype)
     bases, flags = np.empty((m, K, LK)), np.zeros(m + 2, dtype=np.int64)
@@ -105,17 +109,17 @@ def correlation(problem: Problem, W: Array, workers: Workers) -> Array:
     _, L, K = W.shape
     W_tilde = oldest_first(W)
     C = np.empty((problem.T, K), dtype=problem.dtype)
-    whole = _work_list(problem)
+    whole = work_list(problem)
     if whole.readable:
         _correlate_part(whole, W_tilde, C, workers)
     for block in range(0 if whole.readable else len(whole.blocks) - 1):
-        part = _read(problem, whole, block)
+        part = block_alone(problem, whole, block)
         halos = _correlate_part(part, W_tilde, C, workers)
         own, start = part.pieces[0, 4:]  # what it adds to the block before
         there = min(L - 1, own - start)
         C[own - there : own] += halos[0].reshape(L - 1, K)[L - 1 - there :]
-    if problem.scale != 1:
-        C *= problem.dtype.type(problem.scale)
+    if whole.scale != 1:
+        C *= problem.dtype.type(whole.scale)
     return C
 
 
@@ -146,7 +150,8 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
     N, L, K = W.shape
     W_tilde = np.ascontiguousarray(oldest_first(W).T)
     H = np.ascontiguousarray(H)
-    scale = problem.dtype.type(problem.scale)
+    whole = work_list(problem)
+    scale = problem.dtype.type(whole.scale)
 
     def of_part(part: WorkList) -> float:
         m = len(part.blocks) - 1
@@ -164,13 +169,12 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
         workers.together(work, SECONDS_OF_MULTIPLICATION * N * L * K * part.n_rows)
         return sum(norms.tolist())
 
-    whole = _work_list(problem)
     if whole.readable:
         return of_part(whole)
-    return sum(of_part(_read(problem, whole, i)) for i in range(len(whole.blocks) - 1))
+    return sum(of_part(block_alone(problem, whole, i)) for i in range(len(whole.blocks) - 1))
 
 
-def _read(problem: Problem, whole: WorkList, block: int) -> WorkList:
+def block_alone(problem: Problem, whole: WorkList, block: int) -> WorkList:
     """A block by itself, copied: where the data has no address that a kernel could use."""
     pieces = whole.pieces[slice(*whole.blocks[block : block + 2])].copy()
     found = np.searchsorted(problem.bounds[:, 0], pieces[:, 5])
@@ -179,6 +183,8 @@ def _read(problem: Problem, whole: WorkList, block: int) -> WorkList:
         for i, (n, own, start) in zip(found, pieces[:, 3:].tolist(), strict=True)
     ]
     data = np.array(parts[0], order="C") if len(parts) == 1 else np.concatenate(parts)
+    if whole.scale != problem.scale:
+        data *= data.dtype.type(problem.scale)
     before = np.cumsum(pieces[:, 3]) - pieces[:, 3]
     pieces[:, 0] = data.ctypes.data + before * data.strides[0]
     pieces[:, 1:3] = data.strides
@@ -190,11 +196,27 @@ def _has_address(X: Array | None) -> bool:
     return X is not None and X.flags.aligned and X.dtype.isnative
 
 
-def _work_list(problem: Problem) -> WorkList:
+def work_list(problem: Problem) -> WorkList:
     """The blocks of a problem, made once."""
     if "work list" not in problem.kept:
         problem.kept["work list"] = _new_work_list(problem)
     return problem.kept["work list"]
+
+
+def _place(segment: Segment) -> tuple[int, int, int, int]:
+    """Where kernels find the first row of a segment, bytes to the next one, and two things more.
+
+    Of an array: the strides (``kernels.passes``). Of a sparse matrix the rows are where their
+    entries begin, and these are elsewhere (``kernels.sparse``).
+    """
+    X, entries = segment.array, segment.sparse
+    if X is not None:
+        across, along = X.strides
+        return X.ctypes.data, across, across, along
+    if entries is not None:
+        starts, columns, values = entries.starts, entries.columns, entries.values
+        return starts.ctypes.data, starts.strides[0], columns.ctypes.data, values.ctypes.data
+    return 0, 0, 0, 0
 
 
 def _new_work_list(problem: Problem) -> WorkList:
@@ -203,14 +225,13 @@ def _new_work_list(problem: Problem) -> WorkList:
     pieces: list[tuple[int, ...]] = []
     blocks, filled = [0], 0
     for segment in problem.segments:
-        X, start = segment.array, segment.start
-        address, strides = (0, (0, 0)) if X is None else (X.ctypes.data, X.strides)
+        start, (address, step, *rest) = segment.start, _place(segment)
         for a in range(0, len(segment), rows):
             n = min(rows, len(segment) - a)
             if filled and filled + n > rows:
                 blocks.append(len(pieces))
                 filled = 0
-            pieces.append((address + a * strides[0], *strides, n, start + a, start))
+            pieces.append((address + a * step, *rest, n, start + a, start))
             filled += n
     blocks.append(len(pieces))
     table = np.array(pieces, dtype=np.int64)
@@ -219,7 +240,10 @@ def _new_work_list(problem: Problem) -> WorkList:
     n_groups = min(n_blocks, max(1, min(_GROUPS, _GROUP_BYTES // bytes_of_sum)))
     groups = n_blocks * np.arange(n_groups + 1) // n_groups
     size = problem.dtype.itemsize
-    columns = bool(np.all((table[:, 1] == size) & (table[:, 2] != size)))
-    longest = int(np.add.reduceat(table[:, 3], blocks[:-1]).max())
     readable = all(_has_address(segment.array) for segment in problem.segments)
-    return WorkList(table, np.array(blocks), groups, longest, columns, readable)
+    columns = readable and bool(np.all((table[:, 1] == size) & (table[:, 2] != size)))
+    longest = int(np.add.reduceat(table[:, 3], blocks[:-1]).max())
+    scale = problem.scale
+    if scale * 2.0 ** (np.finfo(problem.dtype).maxexp - _HEADROOM) < 1:
+        readable, scale = False, 1.0
+    return WorkList(table, np.array(blocks), groups, longest, columns, readable, scale)

@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from motifold.data import Block, Data, Facts, Segment, scan
 from motifold.model import Array, Boundary, Mask, Model, Penalties
+from motifold.model.losses import SQUARED, Loss
 
 # Missing entries of a block are listed up to this share of it; above, they are computed with the
 # others, by matrix products.
 _FEW = 1 / 6
+# A multiplication of a sparse matrix takes as long as so many of a matrix product, about.
+_SPARSE_COST = 5.0
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,14 @@ class Problem:
     ----------
     model, data : what is to be solved, and of what
     facts : of the data
+    weights : (N,), of the features, where the problem is that of X·weights; None if it is X's
     kept : what is made of the data once, shared by problems that differ in their penalties only
     """
 
     model: Model
     data: Data
     facts: Facts
+    weights: Array | None = None
     kept: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -61,16 +66,23 @@ class Problem:
         boundary: Boundary = "zero",
         penalties: Penalties | None = None,
         fixed: Mask | None = None,
+        loss: Loss = SQUARED,
+        background: bool = False,
     ) -> Problem:
-        """The problem of some data, whose values are checked, and the penalties in its scale."""
+        """The problem of some data, whose values are checked, and the penalties in its scale.
+
+        With a background it is the last of K components.
+        """
         facts = scan(data, L * K)
-        penalties = (penalties or Penalties((), K)).rescaled(facts.scale)
-        model = Model(data.N, K, L, boundary, penalties, facts.scale, fixed)
+        facts.check_room(L)
+        penalties = (penalties or Penalties((), K, background)).rescaled(facts.scale, loss.beta)
+        settings = boundary, penalties, facts.scale, fixed, loss, background
+        model = Model(data.N, K, L, *settings)
         return cls(model, data, facts)
 
     def with_model(self, model: Model) -> Problem:
         """Another model of the same sizes; what has been made of the data is shared."""
-        return Problem(model, self.data, self.facts, self.kept)
+        return Problem(model, self.data, self.facts, self.weights, self.kept)
 
     N = property(lambda self: self.model.N)
     K = property(lambda self: self.model.K)
@@ -82,6 +94,7 @@ class Problem:
     penalties = property(lambda self: self.model.penalties)
     segments = property(lambda self: self.data.segments)
     squared_norm = property(lambda self: self.facts.squared_norm)
+    sparse = property(lambda self: self.data.n_entries is not None)
 
     @cached_property
     def bounds(self) -> npt.NDArray[np.int64]:
@@ -96,6 +109,13 @@ class Problem:
         np.add.at(edges, start, 1)
         np.add.at(edges, stop_active, -1)
         return np.cumsum(edges[:-1]) > 0
+
+    @property
+    def multiplications(self) -> float:
+        """Of one pass over the data, counted as those of a matrix product."""
+        entries = self.data.n_entries
+        cost = float(self.T) * self.N if entries is None else _SPARSE_COST * (entries + self.T)
+        return cost * self.K * self.L
 
     @property
     def block_rows(self) -> int:
@@ -122,8 +142,10 @@ class Problem:
         return self.kept[name]
 
     def scaled_block(self, segment: Segment, a: int, b: int) -> Array:
-        """Rows a to b of a segment in the working scale (a copy only if the scale is not 1)."""
+        """Rows a to b of a segment, weighed and in the working scale (a copy only if need be)."""
         block = segment.rows(a, b)
+        if self.weights is not None:
+            block = block * self.weights
         return block if self.scale == 1.0 else block * block.dtype.type(self.scale)
 
     def _hidden(self) -> list[list[HiddenBlock]]:

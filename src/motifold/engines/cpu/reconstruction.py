@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from motifold.data import Block, Segment
-from motifold.engines.cpu import passes
+from motifold.engines.cpu import passes, sparse
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.threads import Workers
 from motifold.engines.cpu.toeplitz import fitted_rows
@@ -18,7 +18,9 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
 
     Like ‖X‖² it counts observed entries only.
     """
-    if not problem.hidden:
+    if not problem.hidden and problem.weights is None:
+        if problem.sparse:
+            return sparse.squared_residual(problem, W, H, workers)
         return passes.squared_residual(problem, W, H, workers)
     N = len(W)
     W_tilde = np.ascontiguousarray(oldest_first(W).T)
@@ -54,7 +56,10 @@ def worst_window(
         parts = [unexplained(*block) for block in blocks]
         return [np.einsum("tn,tn->t", part, part, dtype=np.float64) for part in parts]
 
-    energy = np.concatenate([e for g in workers.map(energies, problem.groups()) for e in g])
+    if problem.sparse:
+        energy = sparse.unexplained_power(problem, W, H, workers)
+    else:
+        energy = np.concatenate([e for g in workers.map(energies, problem.groups()) for e in g])
     best: tuple[float, Segment, int] | None = None
     for segment in problem.segments:
         sums = np.concatenate([[0.0], np.cumsum(energy[segment.start : segment.stop])])

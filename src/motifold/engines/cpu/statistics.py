@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from motifold.engines.cpu import passes
+from motifold.engines.cpu import passes, sparse
 from motifold.engines.cpu.hidden import HiddenFit, filled_C, hidden_fit, moved_power
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.spectral import Spectra, best_way
@@ -97,6 +97,26 @@ class HStatistics:
         """The statistics of the motifs times a factor; of the data alone."""
         return replace(self, C=factor * self.C, A=factor**2 * self.A, E=factor**2 * self.E)
 
+    def without_last(self, explained: Array) -> HStatistics:
+        """The statistics of all motifs but the last, which explains (T, K) of their products."""
+
+        def rest(gram: Array) -> Array:
+            return np.ascontiguousarray(
+                gram.take(range(gram.shape[-1] - 1), gram.ndim - 3)[..., :-1]
+            )
+
+        data = self.C if self.C_data is None else self.C_data
+        slope = explained if self.slope is None else explained + self.slope
+        return HStatistics(
+            self.C[:, :-1] - explained[:, :-1],
+            rest(self.A),
+            rest(self.E),
+            self.bounds,
+            self.workers,
+            slope=np.ascontiguousarray(slope[:, :-1]),
+            C_data=np.ascontiguousarray(data[:, :-1]),
+        )
+
     def component(self, k: int) -> HStatistics:
         """The statistics of motif k alone; of the data alone."""
         C, A, E = self.C[:, [k]], self.A[[k]][:, :, [k]], self.E[:, [k]][:, :, :, [k]]
@@ -177,21 +197,33 @@ def _products(problem: Problem, H: Array, workers: Workers) -> tuple[Array, Arra
     """P (N, L·K), and the lag products of H that B is made of."""
     N, L, K, dtype = problem.N, problem.L, problem.K, problem.dtype
     spectra = _spectra(problem)
-    P, base = passes.lag_products(problem, H, workers, read=spectra is None)
+    read = spectra is None and not problem.sparse
+    P, base = passes.lag_products(problem, H, workers, read)
+    if problem.sparse:
+        P = sparse.lag_products(problem, H, workers)
     if spectra is not None:
         P = newest_first(spectra.products(H, workers), L)
+    elif problem.weights is not None:
+        P = P * problem.weights[:, None, None]
     return P.reshape(N, L * K).astype(dtype, copy=False), base
+
+
+def data_correlation(problem: Problem, W: Array, workers: Workers) -> Array:
+    """Data pass 2 without the Grams: C = W⋆X (T, K), zero where no motif may start."""
+    spectra = _spectra(problem)
+    if spectra is not None:
+        C = spectra.correlation(W, workers)
+    else:
+        weighed = W if problem.weights is None else W * problem.weights[:, None, None]
+        C = (sparse if problem.sparse else passes).correlation(problem, weighed, workers)
+    if problem.boundary == "valid":
+        C[~problem.allowed, : problem.model.n_motifs] = 0
+    return C
 
 
 def h_statistics(problem: Problem, W: Array, workers: Workers) -> HStatistics:
     """Data pass 2: C = W⋆X, and the Grams A and E of W."""
-    spectra = _spectra(problem)
-    if spectra is None:
-        C = passes.correlation(problem, W, workers)
-    else:
-        C = spectra.correlation(W, workers)
-    if problem.boundary == "valid":
-        C[~problem.allowed] = 0
+    C = data_correlation(problem, W, workers)
     A, E = motif_grams(W)
     return HStatistics(C, A, E, problem.bounds, workers)
 
@@ -200,7 +232,7 @@ def _spectra(problem: Problem) -> Spectra | None:
     """The transformed data, where passes by FFT are the best way for a problem of this shape."""
     if "spectra" not in problem.kept:
         sizes = problem.N, problem.T, problem.K, problem.L, problem.dtype.itemsize
-        way = best_way(*sizes)
+        way = "products" if problem.sparse else best_way(*sizes)
         keep = way == "kept transforms"
         problem.kept["spectra"] = None if way == "products" else Spectra(problem, keep)
     return problem.kept["spectra"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from motifold.data import scan
+from motifold.data.facts import weighed
 from motifold.engines.cpu.problem import Problem
 
 # The part: a sixteenth of the recording, but not too few bins for so many motifs of such length,
@@ -38,7 +39,10 @@ def stretches(problem: Problem) -> tuple[Problem, list[tuple[int, int]]] | None:
     wanted = max(1, round(bins * len(pieces) / T))
     chosen = [pieces[(2 * i + 1) * len(pieces) // (2 * wanted)] for i in range(wanted)]
     data = problem.data.stretches(chosen)
+    weights = problem.weights
     facts = scan(data, K * L, nonnegative=False, scale=problem.scale)
+    if weights is not None:
+        facts = weighed(facts, data, weights, K * L)
     penalties = problem.model.penalties.on_part(data.T / T)
-    part = Problem(replace(problem.model, penalties=penalties), data, facts)
+    part = Problem(replace(problem.model, penalties=penalties), data, facts, weights)
     return part, [(segment.start + a, segment.start + b) for segment, a, b in chosen]

@@ -15,8 +15,10 @@ PENALTIES: tuple[type[Penalty], ...] = (L1W, L2W, L1H, L2H, XOrtho, OrthoH, Orth
 __all__ = ["PENALTIES", "Penalties", "Penalty", "penalties_of"]
 
 
-def penalties_of(K: int, **weights: float) -> Penalties:
+def penalties_of(K: int, background: bool = False, **weights: float) -> Penalties:
     """The penalties with these weights, by name, for K components; those of weight 0 are left out.
+
+    ``background``: the last component is left out, too.
 
     Examples
     --------
@@ -29,4 +31,4 @@ def penalties_of(K: int, **weights: float) -> Penalties:
     if unknown:
         raise ValueError(f"There is no penalty {unknown[0]!r}; there are {sorted(classes)}.")
     terms = [classes[name](weight) for name, weight in weights.items() if weight > 0]
-    return Penalties(tuple(terms), K)
+    return Penalties(tuple(terms), K, background)

@@ -70,10 +70,10 @@ class Penalty:
     def __hash__(self) -> int:
         return hash((type(self), self.weight))
 
-    def rescaled(self: P, scale: float) -> P:
-        """The same for scale²·J, with X and H counted in units of 1/scale (W unchanged)."""
+    def rescaled(self: P, scale: float, beta: float = 2.0) -> P:
+        """The same for scale^β·J, with X and H counted in units of 1/scale (W unchanged)."""
         with np.errstate(over="ignore"):
-            weight = self.weight * np.float64(scale) ** (2 - self.degree)
+            weight = self.weight * np.float64(scale) ** (beta - self.degree)
         return type(self)(min(float(weight), _LARGEST))
 
     def on_part(self: P, share: float) -> P:
@@ -106,10 +106,12 @@ class Penalties:
     ----------
     terms : those whose weight is not zero
     K : number of components
+    background : whether the last of them is none that is penalised
     """
 
     terms: tuple[Penalty, ...]
     K: int
+    background: bool = False
 
     # --- of the entries, for the solvers ----------------------------------------------------
 
@@ -135,21 +137,38 @@ class Penalties:
 
     def _on_entries(self, factor: str, kind: str) -> Array:
         terms = (t.weight for t in self.terms if t.factor == factor and getattr(t, kind))
-        return np.full(self.K, sum(terms, start=0.0))
+        weights = np.full(self.K, sum(terms, start=0.0))
+        if self.background:
+            weights[-1] = 0
+        return weights
 
     # --- between components, for the engines ------------------------------------------------
 
     def between_motifs(self, L: int) -> Array | None:
         """What is added to B, (L·K, L·K) in float64; None: nothing."""
-        return _sum(term.between_motifs(self.K, L) for term in self.terms)
+        return self._padded(_sum(term.between_motifs(self._n_motifs, L) for term in self.terms))
 
     def between_activations(self) -> Array | None:
         """What is added to the Gram of H at every lag, (K, K) in float64; None: nothing."""
-        return _sum(term.between_activations(self.K) for term in self.terms)
+        return self._padded(_sum(term.between_activations(self._n_motifs) for term in self.terms))
 
     def between_matches(self) -> Array | None:
         """What joins matches with activations nearby, (K, K) in float64; None: nothing."""
-        return _sum(term.between_matches(self.K) for term in self.terms)
+        return self._padded(_sum(term.between_matches(self._n_motifs) for term in self.terms))
+
+    @property
+    def _n_motifs(self) -> int:
+        return self.K - self.background
+
+    def _padded(self, matrix: Array | None) -> Array | None:
+        """The matrix with zeros for the background, at every lag."""
+        if matrix is None or not self.background:
+            return matrix
+        n = self._n_motifs
+        L = len(matrix) // n if n else 1
+        padded = np.zeros((L, self.K, L, self.K))
+        padded[:, :n, :, :n] = matrix.reshape(L, n, L, n)
+        return padded.reshape(L * self.K, L * self.K)
 
     # --- as a whole -------------------------------------------------------------------------
 
@@ -167,17 +186,17 @@ class Penalties:
         """The penalties of each component by itself."""
         return replace(self, terms=tuple(term for term in self.terms if not term.couples))
 
-    def rescaled(self, scale: float) -> Penalties:
-        """The penalties of scale²·J when X and H are counted in units of 1/scale."""
-        return replace(self, terms=tuple(term.rescaled(scale) for term in self.terms))
+    def rescaled(self, scale: float, beta: float = 2.0) -> Penalties:
+        """The penalties of scale^β·J when X and H are counted in units of 1/scale."""
+        return replace(self, terms=tuple(term.rescaled(scale, beta) for term in self.terms))
 
     def on_part(self, share: float) -> Penalties:
         """The penalties of a part of the data."""
         return replace(self, terms=tuple(term.on_part(share) for term in self.terms))
 
     def for_components(self, K: int) -> Penalties:
-        """The same for another number of components."""
-        return replace(self, K=K)
+        """The same for another number of components, the background not among them."""
+        return replace(self, K=K, background=False)
 
     def value_W(self, W: Array) -> float:
         """The part of J that needs the motifs alone; W (N, L, K)."""

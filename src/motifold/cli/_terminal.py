@@ -1,0 +1,66 @@
+"""What goes to the terminal and what comes from it: text that is only text, Ctrl-C, SIGTERM."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+EXIT_INTERRUPTED = 130  # Ctrl-C
+EXIT_TERMINATED = 143  # SIGTERM
+
+# Control characters but tab and newline, what turns the direction of text, and halves of
+# characters: names in files may have them, and a terminal would obey.
+_UNSEEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+_IN_TEXT, _IN_A_LINE = re.compile(f"[{_UNSEEN}]"), re.compile(f"[{_UNSEEN}\n\t]")
+
+
+def visible(text: Any, *, one_line: bool = False) -> str:
+    r"""The text with what a terminal would obey in letters, as ``\x1b``.
+
+    ``one_line``: so are tabs and newlines, which could pretend to be a line of ours.
+    """
+    return (_IN_A_LINE if one_line else _IN_TEXT).sub(
+        lambda found: ascii(found[0])[1:-1], str(text)
+    )
+
+
+def say(text: Any, *, err: bool = False, nl: bool = True, bold: bool = False) -> None:
+    """Print; all that the commands print goes through here, or is JSON."""
+    shown = visible(text)
+    click.echo(click.style(shown, bold=True) if bold else shown, err=err, nl=nl)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, which ends a command as Ctrl-C does."""
+
+
+def exit_code(interrupt: KeyboardInterrupt) -> int:
+    """That of a command which was ended by Ctrl-C or SIGTERM."""
+    return EXIT_TERMINATED if isinstance(interrupt, Terminated) else EXIT_INTERRUPTED
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """End the command on Ctrl-C and SIGTERM, in order, with their exit codes."""
+
+    def terminate(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: now things are put away
+        raise Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, terminate)
+    except ValueError:  # not in the main thread: nobody sends signals here
+        before = None
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        say("\nInterrupted.", err=True)
+        raise SystemExit(exit_code(interrupt)) from None
+    finally:
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,122 @@
+"""Losses: how far X̂ is from X, and how a majorisation of it moves an entry.
+
+Squared error is solved on Grams of the factors. Every other β-divergence is solved on *ratios* of
+X and X̂, entry by entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+
+import numpy as np
+
+from motifold.model.arrays import Array
+
+NAMES = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The β-divergence Σ d_β(x | x̂) (Févotte & Idier 2011).
+
+    β = 2 is ½‖X − X̂‖², 1 Kullback and Leibler's (counts), 0 Itakura and Saito's (power spectra).
+    *Deviance* is twice the divergence: ‖X − X̂‖², or that of Poisson and gamma models.
+
+    Examples
+    --------
+    >>> from motifold.model.losses import loss_of
+    >>> loss_of("kullback-leibler"), loss_of(0.5).exponent
+    (Loss(beta=1.0), 0.6666666666666666)
+    """
+
+    beta: float = 2.0
+
+    @property
+    def by_ratios(self) -> bool:
+        """Whether it needs X̂ at every entry of X; if not, Grams will do."""
+        return self.beta != 2
+
+    @property
+    def name(self) -> str:
+        """As ``CNMF(beta_loss=...)`` has it."""
+        return next((name for name, beta in NAMES.items() if beta == self.beta), f"{self.beta:g}")
+
+    @property
+    def title(self) -> str:
+        """In words, for readers."""
+        if self.beta == 2:
+            return "squared error"
+        return self.name.title() if self.name in NAMES else f"β = {self.name}"
+
+    @property
+    def convex(self) -> bool:
+        """Whether the problem in one factor is."""
+        return 1 <= self.beta <= 2
+
+    @property
+    def exponent(self) -> float:
+        """γ(β): the power of the ratio for which multiplicative updates never raise the loss."""
+        if self.beta < 1:
+            return 1 / (2 - self.beta)
+        return 1.0 if self.beta <= 2 else 1 / (self.beta - 1)
+
+    @property
+    def explains(self) -> str:
+        """What a model explains a share of."""
+        return "deviance" if self.by_ratios else "power"
+
+    def explained(self, relative: float) -> float:
+        """That share, of a relative loss."""
+        return 1 - (relative if self.by_ratios else relative**2)
+
+    def divergence(self, X: Array, X_hat: Array) -> float:
+        """Σ d_β(x | x̂), entry by entry in float64; infinite where only x̂ is zero (β ≤ 1).
+
+        For some entries or a block: a fit has it from the passes over its data.
+        """
+        beta, x, y = self.beta, X.astype(np.float64), X_hat.astype(np.float64)
+        there = x > 0
+        with np.errstate(divide="ignore"):
+            if beta == 2:
+                parts = 0.5 * (x - y) ** 2
+            elif beta == 1:
+                parts = y - x
+                parts[there] += x[there] * np.log(x[there] / y[there])
+            elif beta == 0:
+                ratio = x / y
+                parts = ratio - np.log(ratio) - 1
+            else:
+                parts = y**beta / beta
+                x, y = x[there], y[there]
+                parts[there] += (x**beta / beta - x * y ** (beta - 1)) / (beta - 1)
+        return float(parts.sum())
+
+    def relative(self, deviance: float, reference: float) -> float:
+        """The loss that is told: ‖X − X̂‖/‖X‖, or the deviance as a share of ``reference``.
+
+        The reference is that of the best constant for every feature. Of a recording that a
+        constant explains, 0 if X̂ does as well, infinite if it does not.
+        """
+        if reference == 0:
+            return 0.0 if deviance == 0 else np.inf
+        share = deviance / reference
+        return float(np.sqrt(share)) if self.beta == 2 else float(share)
+
+
+SQUARED = Loss()
+
+
+def loss_of(beta_loss: str | float) -> Loss:
+    """The loss of that name, or of that β."""
+    if isinstance(beta_loss, str):
+        if beta_loss not in NAMES:
+            raise ValueError(
+                f"beta_loss must be one of {sorted(NAMES)} or a number, not {beta_loss!r}."
+            )
+        return Loss(NAMES[beta_loss])
+    if not isinstance(beta_loss, Real) or isinstance(beta_loss, bool) or not np.isfinite(beta_loss):
+        raise ValueError(
+            f"beta_loss must be one of {sorted(NAMES)} or a finite number, not {beta_loss!r}."
+        )
+    return Loss(float(beta_loss))

@@ -1,0 +1,88 @@
+"""Data and starts in extreme units: scaled exactly, or refused with advice."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from motifold import CNMF
+
+T, N, K, L = 30, 4, 2, 3
+_RNG = np.random.default_rng(0)
+X, MASK = _RNG.random((T, N)) + 0.1, _RNG.random((T, N)) > 0.2
+W, H = _RNG.random((K, L, N)) + 0.1, _RNG.random((T, K)) + 0.1
+
+
+def fitted(data, *, acceleration=None, mask=None, **given) -> CNMF:
+    model = CNMF(K, L, acceleration=acceleration, max_iter=10, tol=0, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(data, mask=mask, **given)
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
+@pytest.mark.parametrize("exponent", [-900, -200, 200, 900])
+@pytest.mark.parametrize("acceleration", [None, "auto"])
+def test_a_power_of_two_that_moves_between_the_factors_changes_nothing(
+    acceleration, exponent, mask
+):
+    one = fitted(X, acceleration=acceleration, mask=mask, components_init=W, activations_init=H)
+    start = {"components_init": np.ldexp(W, exponent), "activations_init": np.ldexp(H, -exponent)}
+    other = fitted(X, acceleration=acceleration, mask=mask, **start)
+    np.testing.assert_allclose(other.components_, one.components_, rtol=1e-12)
+    np.testing.assert_allclose(other.activations_, one.activations_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(other.history_.objective, one.history_.objective, rtol=1e-9)
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
+@pytest.mark.parametrize("size", [1e-300, 1e-150, 1e150, 1e300])
+@pytest.mark.parametrize("given", ["components_init", "activations_init"])
+def test_one_factor_may_be_of_any_size(given, size, mask):
+    start = {given: (W if given == "components_init" else H) * size}
+    model = fitted(X, mask=mask, **start)
+    one = fitted(X, mask=mask, **{given: start[given] / size})
+    np.testing.assert_allclose(model.history_.loss, one.history_.loss, rtol=1e-6)
+    assert np.isfinite(model.activations_).all()
+    assert np.isfinite(model.scales_).all()
+
+
+@pytest.mark.parametrize(("dtype", "size"), [(np.float64, 1e100), (np.float32, 1e20)])
+def test_a_start_far_from_the_data_is_refused(dtype, size):
+    advice = r"components_init and activations_init.*motif 0.*give them in its units"
+    with pytest.raises(ValueError, match=advice):
+        fitted(X.astype(dtype), components_init=W, activations_init=H * size)
+    with pytest.raises(ValueError, match=advice):
+        fitted(X.astype(dtype) / dtype(size), components_init=W, activations_init=H)
+
+
+def test_zeros_in_a_start_are_of_no_size():
+    none = np.zeros_like(W)
+    none[1] = W[1] * 2.0**300
+    model = fitted(X, components_init=none, activations_init=H * 2.0**-300)
+    assert np.isfinite(model.history_.objective).all()
+
+
+def test_a_fixed_motif_that_is_extreme_is_refused():
+    model = CNMF(K, L, fixed_components=[1], max_iter=3)
+    with pytest.raises(ValueError, match="motif 1, which is to be held fixed"):
+        model.fit(X, components_init=W * 1e200)
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
+@pytest.mark.parametrize(("dtype", "exponent"), [(np.float32, 127), (np.float64, 1023)])
+def test_sums_of_data_near_the_largest_number_do_not_overflow(dtype, exponent, mask):
+    data = np.tile(X / 4, (20, 1)).astype(dtype)
+    mask = None if mask is None else np.tile(mask, (20, 1))
+    one, huge = fitted(data, mask=mask), fitted(np.ldexp(data, exponent), mask=mask)
+    np.testing.assert_allclose(huge.history_.loss, one.history_.loss, rtol=1e-3)
+    assert np.isfinite(huge.activations_).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_data_whose_activations_could_not_be_told_is_refused(dtype):
+    data = (X / X.max() * 0.9 * np.finfo(dtype).max).astype(dtype)
+    with pytest.raises(ValueError, match=r"too large for float.*Divide X"):
+        fitted(data)
