@@ -29,7 +29,8 @@ demo: $(VENV)/.core  ## fit the paper's synthetic problem with the three algorit
 test: $(VENV)/.dev lint types  ## everything: lint, types, all tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations=20
 
-# Environments of their own, one for each Python: PYTHON=python3.12 make test-newest
+# Environments of their own, one for each Python: PYTHON=python3.12 make test-newest. Compiled kernels
+# lie in them, too: two versions of numba in one cache would throw out each other's.
 OLDEST := .venv-oldest-$(notdir $(PYTHON))
 NEWEST := .venv-newest-$(notdir $(PYTHON))
 INSTALL := -m pip --disable-pip-version-check --quiet install
@@ -43,7 +44,8 @@ $(OLDEST)/.dev: pyproject.toml requirements-dev.txt tests/oldest.py
 
 test-oldest: $(OLDEST)/.dev  ## all tests with the oldest versions that pyproject.toml allows
 	# What old libraries say of each other is no fault of ours.
-	$(OLDEST)/bin/python -m pytest -n $(JOBS) --dist worksteal -W ignore::DeprecationWarning
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/kernels \
+		$(OLDEST)/bin/python -m pytest -n $(JOBS) --dist worksteal -W ignore::DeprecationWarning
 
 $(NEWEST)/.dev: pyproject.toml requirements-dev.txt
 	$(PYTHON) -m venv $(NEWEST)
@@ -51,7 +53,8 @@ $(NEWEST)/.dev: pyproject.toml requirements-dev.txt
 	@touch $@
 
 test-newest: $(NEWEST)/.dev  ## all tests with the newest versions there are
-	$(NEWEST)/bin/python -m pytest -n $(JOBS) --dist worksteal
+	NUMBA_CACHE_DIR=$(CURDIR)/$(NEWEST)/kernels \
+		$(NEWEST)/bin/python -m pytest -n $(JOBS) --dist worksteal
 
 room: $(VENV)/.dev  ## the tests of one room: make room R=fit
 	$(BIN)/python -m pytest -n $(JOBS) $(wildcard tests/$(R) src/motifold/$(R))

@@ -45,7 +45,8 @@ def test_the_tests_exist():
     """pytest itself is asked for them by name; of what is not there it says so."""
     named = sorted(set(_TEST.findall(PAGE.read_text())))
     environment = os.environ | {"PYTHONPATH": str(Path(motifold.__file__).parents[1])}
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", *named]
+    options = ["--collect-only", "-p", "no:cacheprovider", "-W", "ignore"]
+    command = [sys.executable, "-m", "pytest", *options, *named]
     shown = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )

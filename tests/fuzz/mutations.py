@@ -29,6 +29,10 @@ def set_bytes(rng: random.Random, data: bytearray, other: bytes) -> None:
     )
 
 
+def set_byte(rng: random.Random, data: bytearray, other: bytes) -> None:
+    data[rng.randrange(len(data))] = rng.randrange(256)
+
+
 def cut(rng: random.Random, data: bytearray, other: bytes) -> None:
     del data[rng.randrange(len(data)) :]
 
@@ -73,8 +77,8 @@ def edit_number(rng: random.Random, data: bytearray, other: bytes) -> None:
 
 
 MUTATIONS: list[Callable[[random.Random, bytearray, bytes], None]] = [
-    flip_bits, flip_bits, set_bytes, cut, take_out, put_in, splice, edit_size, edit_size,
-    edit_number,
+    flip_bits, flip_bits, set_byte, set_byte, set_bytes, cut, take_out, put_in, splice, edit_size,
+    edit_size, edit_number,
 ]  # fmt: skip
 
 

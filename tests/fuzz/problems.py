@@ -52,7 +52,7 @@ def problems(draw: st.DrawFn, longest: int = 14, wild: bool = False) -> Problem:
         "zeros": draw(st.sampled_from([0.0, 0.3, 0.8, 0.97, 1.0])),
         "dtype": dtype,
         "power": draw(st.sampled_from(WILD[dtype] if wild else ORDINARY)),
-        "start_power": draw(st.sampled_from([0, 0, *(WILD[dtype] if wild else [-20, 20])])),
+        "start_power": draw(st.sampled_from([0, 0, *(WILD[dtype] if wild else [-8, 8])])),
         "penalties": draw(st.sampled_from(PENALTIES)) | draw(st.sampled_from([{}, *COUPLINGS])),
         "hidden": draw(st.sampled_from(HIDDEN)),
         "given": draw(st.sampled_from(["nothing", "motifs", "activations", "both"])),
@@ -155,8 +155,10 @@ def descends(problem: Problem) -> None:
     left = reference.residual(case.X, W, H, case.lengths)
     seen = np.ones(left.shape, bool) if case.observed is None else case.observed
     norm = np.linalg.norm(np.where(seen, case.X, 0).astype(np.float64))
-    loss = np.linalg.norm(left[seen]) / norm if norm else float(model.loss_)
-    assert abs(model.loss_ - loss) <= (1e-3 if single else 1e-6) * (1 + loss), "loss_ is another"
+    if norm:  # of nothing but zeros it is 0 or infinite
+        loss = np.linalg.norm(left[seen]) / norm
+        slack = (1e-3 if single else 1e-6) * (1 + loss)
+        assert abs(model.loss_ - loss) <= slack, "loss_ is another"
     if case.fixed is not None:
         kept = np.ldexp(case.W, problem["start_power"]).astype(problem["dtype"])[:, :, case.fixed]
         assert np.array_equal(W[:, :, case.fixed], kept), "a fixed motif was changed"
@@ -212,7 +214,7 @@ def withstands_wild_scales(problem: Problem) -> None:
     try:
         model = fitted(problem, case)
     except ValueError as error:
-        if not re.search("scale|large|small|range", str(error)):
+        if not re.search("scale|units|extreme|range", str(error)):
             raise
         return
     _check_factors(model)

@@ -48,10 +48,11 @@ class Record:
         if (kind, sort) in self.faults:
             self.faults[kind, sort]["times"] += 1
             return
-        name = f"{len(self.faults):03d}-{re.sub('[^a-z0-9]+', '-', kind.lower())}"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        number = len(list(self.folder.glob("*.json")))  # those of earlier runs stay
+        name = f"{number:03d}-{re.sub('[^a-z0-9]+', '-', kind.lower())}"
         told = {"kind": kind, "what": outcome.what, "where": outcome.where, "times": 1, **case}
         self.faults[kind, sort] = told
-        self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / f"{name}.json").write_text(json.dumps(told, indent=1))
         if file is not None:
             _keep(file, self.folder / f"{name}.case")

@@ -140,7 +140,9 @@ def test_the_page_has_what_was_found(tmp_path):
         record.add("npy", Outcome("fault", f"KeyError: {i}", "io/npy.py:3"), {"seed": i}, None)
     record.add("npy", Outcome("refused"), {}, None)
     assert "| npy | 4 | 1 | 0 | 3 |" in record.table()
-    assert len(list((tmp_path / "faults").iterdir())) == 1
+    assert [path.name for path in (tmp_path / "faults").iterdir()] == ["000-npy.json"]
+    Record(tmp_path / "faults").add("npy", Outcome("fault", "another run"), {}, None)
+    assert (tmp_path / "faults" / "001-npy.json").exists()
     (tmp_path / "page.md").write_text("# Fuzzing\n\n## The last run\n\nof long ago\n")
     write_page(record, 2.0, tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
