@@ -54,7 +54,7 @@ def counts(T: int, N: int = 250, share: float | None = None) -> Benchmark:
 
 
 def torchnmf(problem: Benchmark, start: tuple[np.ndarray, np.ndarray], beta: float):  # type: ignore[no-untyped-def]
-    """A function that makes an iteration of torchnmf's NMFD, and one that gives X̂ (T, N)."""
+    """A function that makes iterations of torchnmf's NMFD, and one that gives X̂ (T, N)."""
     import torch
     from torchnmf.nmf import NMFD
 
@@ -69,7 +69,7 @@ def torchnmf(problem: Benchmark, start: tuple[np.ndarray, np.ndarray], beta: flo
         with torch.no_grad():
             return model()[0].numpy().T
 
-    return lambda: model.fit(V, beta=beta, tol=-np.inf, max_iter=1), fitted
+    return lambda n=1: model.fit(V, beta=beta, tol=-np.inf, max_iter=n), fitted
 
 
 def agreement(smoke: bool) -> dict[str, float]:
@@ -148,8 +148,8 @@ def _torch_after(
     step, fitted = torchnmf(problem, start, 1.0)
     began, steps = time.perf_counter(), 0
     while time.perf_counter() - began < seconds:
-        step()
-        steps += 1
+        step(5)  # a call looks at the loss once more, which is not to count much
+        steps += 5
     taken = (time.perf_counter() - began) / steps
     return divergence(problem.X, fitted(), 1.0), taken
 
@@ -209,7 +209,7 @@ def planted(smoke: bool, sets: int) -> list[dict[str, object]]:
         for seed in range(sets):
             X, motifs = sequences(np.random.default_rng([17, seed]), T, N, K, L, share)
             for name, settings in models.items():
-                model = CNMF(K, L, random_state=0, n_init=3, max_iter=300, **settings)
+                model = CNMF(K, L, random_state=0, n_init=2, max_iter=200, tol=2e-3, **settings)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     model.fit(X)
@@ -279,7 +279,7 @@ def page(found: dict[str, object]) -> list[str]:
             "",
             f"Planted sequences in Poisson counts (2000 × 60, three motifs, {sets} data sets",
         ]
-        lines += ["a row, best of three starts): share of true motifs found, cosine ≥ 0.9.", ""]
+        lines += ["a row, better of two starts): share of true motifs found, cosine ≥ 0.9.", ""]
         lines += harness.table(("spikes in sequences", *names), rows)
     return lines
 
