@@ -20,9 +20,10 @@ from motifold.fit.step import Descent, Rules
 from motifold.fit.stop import Ending, StopReason
 from motifold.solvers import HALS, Solver
 
-# Iterations of squared error instead of the first iterations, the share of the time left that they
-# may take, and the KKT residual of the motifs below which a start is near enough to be left alone.
-_ON_SQUARES, _TIME_ON_SQUARES, _NEAR = (2, 4, 8), 1 / 4, 0.05
+# Iterations of squared error instead of the first iterations (none the first time, where a start on
+# a part of the recording stands for them), the share of the time left that they may take, and the
+# KKT residual of the motifs below which a start is near enough to be left alone.
+_ON_SQUARES, _TIME_ON_SQUARES, _NEAR = (2, 2, 4, 8), 1 / 4, 0.05
 
 
 class RatioDescent(Descent):
@@ -110,9 +111,11 @@ class RatioDescent(Descent):
         now = state.now
         W = engine.put_motifs(self.engine.motifs(now.W) * weights[:, None, None])
         course = small.start(W, now.H)
+        n_iterations = _ON_SQUARES[state.iteration]
         if not state.iteration:
-            course = started_on_less(small, course, clock) or course
-        for _ in range(_ON_SQUARES[state.iteration]):
+            started = started_on_less(small, course, clock)
+            course, n_iterations = (course, n_iterations) if started is None else (started, 0)
+        for _ in range(n_iterations):
             if course.over or clock.expired:
                 break
             course = small.iterate(course, clock)

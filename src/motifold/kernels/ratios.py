@@ -259,3 +259,50 @@ def ratio_pass_two(
             add_halos(pieces, blocks, b, halos[i], C.shape[2], C[i].reshape(C[i].size))
     add(flags, m, mine)
     wait_until(flags, m, 2 * m)
+
+
+@kernel
+def add_feature_sums(X, scale, total, squares):
+    """Σx and Σx² of every feature of a block, in float64 (changes total, squares)."""
+    for t in range(X.shape[0]):
+        row = X[t]
+        for n in range(row.size):
+            value = np.float64(scale * row[n])
+            total[n] += value
+            squares[n] += value * value
+
+
+@kernel
+def divergence_from(X, means, weights, observed, scale, beta):
+    """Σ d_β(x | mean) of a block, each feature times its weight, 0 or 1; all of the data's type.
+
+    observed : (rows, N), or of no rows
+    """
+    total = 0.0
+    masked = observed.shape[0] > 0
+    kind = X.dtype.type
+    half, third, quarter = kind(1 / 2), kind(1 / 3), kind(1 / 4)  # whole numbers would widen them
+    small = kind(1e-3)
+    for t in range(X.shape[0]):
+        row = X[t]
+        of_row = kind(0)
+        for n in range(row.size):
+            x, mean, weight = scale * row[n], means[n], weights[n]
+            if masked:
+                weight *= observed[t, n]
+            u = (x - mean) / mean
+            if beta == 1:
+                part = x * log(x / mean) + (mean - x)
+                near = mean * u * u * (half - u * (half * third - u * third * quarter))
+            elif beta == 0:
+                part = u - log(x / mean)
+                near = u * u * (half - u * (third - u * quarter))
+            else:
+                power = mean ** (beta - 1)
+                part = x**beta + (beta - 1) * mean * power - beta * x * power
+                part /= beta * (beta - 1)
+                near = mean * power * u * u * (half + (beta - 2) * u * half * third)
+            # Near the mean much cancels.
+            of_row += weight * (near if abs(u) < small else part)
+        total += of_row
+    return total

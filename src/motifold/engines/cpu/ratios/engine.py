@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from motifold.data.facts import weighed
 from motifold.engines.base import Advance, Standing
 from motifold.engines.cpu.engine import CPUEngine
 from motifold.engines.cpu.memo import Memo
@@ -183,7 +182,8 @@ class RatioEngine(CPUEngine):
         floor = 1e-3 * float(means.max()) if means.any() else 1.0
         weights = np.maximum(means, floor) ** (0.5 * (problem.model.loss.beta - 2))
         weights = weights.astype(problem.dtype)
-        facts = weighed(problem.facts, problem.data, weights, problem.L * problem.K)
+        power = float(weights.astype(np.float64) ** 2 @ reference(problem).squares)
+        facts = replace(problem.facts, squared_norm=power)
         penalties = replace(problem.model.penalties, terms=())
         model = replace(problem.model, loss=SQUARED, penalties=penalties)
         return CPUEngine(Problem(model, problem.data, facts, weights), self.workers), weights

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from motifold.data.facts import place_of
 from motifold.engines.cpu.problem import Problem
-
-# A divergence of this share of the sums that it is the difference of is none: X is constant.
-_ROUNDING = 1e-12
+from motifold.kernels.ratios import add_feature_sums, divergence_from
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What one look at X tells of its divergences.
+    """What two looks at X tell of its divergences.
 
     Attributes
     ----------
     means : (N,), of what is observed of every feature: for any β its best constant
+    squares : (N,), Σx² of every feature
     total : sum of all that is observed
-    deviance : twice the divergence of X from them
+    deviance : twice the divergence of X from the means
     floor : what is added to X̂, so that it is nowhere zero: rounding of X's mean
     """
 
     means: np.ndarray
+    squares: np.ndarray
     total: float
     deviance: float
     floor: float
@@ -39,73 +40,86 @@ def reference(problem: Problem) -> Reference:
 
 
 def _new_reference(problem: Problem) -> Reference:
-    beta = problem.model.loss.beta
-    count, total, powers = (_of_entries if problem.sparse and beta > 0 else _of_rows)(problem)
+    beta, eps, count = problem.model.loss.beta, np.finfo(problem.dtype).eps, _count(problem)
+    by_entries = problem.sparse and beta > 0
+    total, squares = (_sums_of_entries if by_entries else _sums_of_rows)(problem)
     means = total / np.maximum(count, 1)
     positive = means > 0
-    against = _against_means(beta, count, means, powers)
-    rounding = _ROUNDING * (np.abs(powers) + np.abs(powers - against))
-    deviance = 2 * float(np.sum(against[positive & (against > rounding)]))
-    level = float(means[positive].mean()) if positive.any() else 1.0
-    floor = float(np.finfo(problem.dtype).eps) * level
-    return Reference(means, float(total.sum()), max(0.0, deviance), floor)
+    divergence = (_of_entries if by_entries else _of_rows)(problem, means)
+    # What the rounding of the means leaves of a constant recording is nothing.
+    if divergence <= (4 * eps) ** 2 * float(count[positive] @ means[positive] ** beta):
+        divergence = 0.0
+    floor = float(eps) * (float(means[positive].mean()) if positive.any() else 1.0)
+    return Reference(means, squares, float(total.sum()), 2 * divergence, floor)
 
 
-Sums = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-def _of_rows(problem: Problem) -> Sums:
-    """Of every feature: how much is observed, its sum, and the sum of its powers."""
-    beta, N = problem.model.loss.beta, problem.N
-    count, total, powers = np.zeros(N), np.zeros(N), np.zeros(N)
-    for block in problem.data.blocks(problem.L * problem.K):
-        segment, a, b = block
-        x = problem.scaled_block(segment, a, b).astype(np.float64)
-        seen = np.ones(x.shape, bool) if segment.observed is None else segment.observed[a:b]
-        if beta <= 0 and (zero := seen & (x == 0)).any():
-            raise _zero_error(problem, block, zero)
-        count += seen.sum(axis=0)
-        total += x.sum(axis=0)
-        powers += np.where(seen, _power(x, beta), 0).sum(axis=0)
-    return count, total, powers
-
-
-def _of_entries(problem: Problem) -> Sums:
-    """The same of a sparse matrix, where zeros add nothing."""
-    beta, N = problem.model.loss.beta, problem.N
-    count, total, powers = np.zeros(N), np.zeros(N), np.zeros(N)
+def _count(problem: Problem) -> np.ndarray:
+    """How many entries of every feature are observed."""
+    count = np.zeros(problem.N)
     for segment in problem.segments:
-        assert segment.sparse is not None
         observed = segment.observed
         count += len(segment) if observed is None else np.count_nonzero(observed, axis=0)
+    return count
+
+
+def _sums_of_rows(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Σx and Σx² of every feature."""
+    total, squares = np.zeros(problem.N), np.zeros(problem.N)
+    for segment, a, b in problem.data.blocks(problem.L * problem.K):
+        rows = np.ascontiguousarray(segment.rows(a, b))
+        add_feature_sums(rows, rows.dtype.type(problem.scale), total, squares)
+    return total, squares
+
+
+def _of_rows(problem: Problem, means: np.ndarray) -> float:
+    """The divergence of X from the means; features that are silent have none."""
+    beta, kind = problem.model.loss.beta, problem.dtype.type
+    level = np.where(means > 0, means, 1).astype(problem.dtype)
+    weights = (means > 0).astype(problem.dtype)
+    found = 0.0
+    for block in problem.data.blocks(problem.L * problem.K):
+        segment, a, b = block
+        rows = np.ascontiguousarray(segment.rows(a, b))
+        seen = np.empty((0, problem.N), bool)
+        if segment.observed is not None:
+            seen = np.ascontiguousarray(segment.observed[a:b])
+        if beta <= 0 and (zero := (rows == 0) & (seen if seen.size else True)).any():
+            raise _zero_error(problem, block, zero)
+        if beta <= 0 and seen.size:
+            rows = np.where(seen, rows, 1)
+        found += divergence_from(rows, level, weights, seen, kind(problem.scale), kind(beta))
+    return found
+
+
+def _sums_of_entries(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """The same of a sparse matrix, where zeros add nothing."""
+    total, squares = np.zeros(problem.N), np.zeros(problem.N)
+    for columns, x in _entries(problem):
+        total += np.bincount(columns, x, problem.N)
+        squares += np.bincount(columns, x * x, problem.N)
+    return total, squares
+
+
+def _of_entries(problem: Problem, means: np.ndarray) -> float:
+    """The divergence of a sparse X: of its zeros from the means alone, of its entries in sum."""
+    loss, level = problem.model.loss, np.where(means > 0, means, 1)
+    of_zero = np.array([loss.divergence(np.zeros(1), mean[None]) for mean in level])
+    found = float(np.sum((_count(problem) * of_zero)[means > 0]))
+    for columns, x in _entries(problem):
+        live = x > 0
+        found += loss.divergence(x[live], level[columns[live]]) - float(
+            of_zero[columns[live]].sum()
+        )
+    return found
+
+
+def _entries(problem: Problem) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Columns and values of the entries, segment by segment, in the working scale."""
+    for segment in problem.segments:
+        assert segment.sparse is not None
         low, high = segment.sparse.starts[[0, -1]]
-        columns = segment.sparse.columns[low:high]
-        x = segment.sparse.values[low:high].astype(np.float64) * problem.scale
-        total += np.bincount(columns, x, N)
-        powers += np.bincount(columns, _power(x, beta), N)
-    return count, total, powers
-
-
-def _power(x: np.ndarray, beta: float) -> np.ndarray:
-    """The part of the divergence of x that is of x alone."""
-    if beta == 1:
-        return x * np.log(np.where(x > 0, x, 1))
-    if beta == 0:
-        return -np.log(np.where(x > 0, x, 1))
-    positive = x if beta > 0 else np.where(x > 0, x, 1)
-    return positive**beta / (beta * (beta - 1))
-
-
-def _against_means(
-    beta: float, count: np.ndarray, means: np.ndarray, powers: np.ndarray
-) -> np.ndarray:
-    """Σ d_β(x | mean) of every feature, from sums: Σx = count·mean."""
-    m = np.where(means > 0, means, 1)
-    if beta == 1:
-        return powers - count * m * np.log(m)
-    if beta == 0:
-        return powers + count * np.log(m)
-    return powers + count * m**beta * (1 / beta - 1 / (beta - 1))
+        values = segment.sparse.values[low:high].astype(np.float64) * problem.scale
+        yield segment.sparse.columns[low:high], values
 
 
 def _zero_error(problem: Problem, block, zero: np.ndarray) -> ValueError:  # type: ignore[no-untyped-def]
