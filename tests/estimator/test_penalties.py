@@ -157,3 +157,17 @@ def test_a_penalty_does_not_empty_a_random_start(solver):
         assert np.all(np.diff(model.history_.objective) <= 1e-9)
     # Motifs that were emptied and revived would be the same whatever the start.
     assert len({round(model.loss_, 6) for model in fits}) > 1
+
+
+def test_motifs_that_are_not_active_may_be_coupled():
+    """ANLS divided by their curvatures, which are zero, and warned of an overflow."""
+    rng = np.random.default_rng(0)
+    motifs, activations = rng.random((3, 2, 3)), rng.random((30, 3)) * [1, 0, 0]
+    options = {"solver": "anls", "ortho_W": 30, "l1_H": 0.1, "acceleration": None, "tol": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a motif is empty
+        model = CNMF(3, 2, max_iter=5, **options).fit(
+            rng.random((30, 3)), components_init=motifs, activations_init=activations
+        )
+    assert np.all(np.diff(model.history_.objective) <= 0)
+    assert np.isfinite(model.components_).all()

@@ -159,7 +159,8 @@ def _as_least_squares(G: Array, Q: Array) -> tuple[Array, Array]:
 def _is_definite(G: Array) -> bool:
     """Whether G has a Cholesky factorisation, rounding allowed for."""
     unit = 1 / np.sqrt(np.maximum(np.diagonal(G), np.finfo(np.float64).tiny))
-    scaled = G * unit[:, None] * unit
+    with np.errstate(over="ignore"):  # motifs that are not active, coupled: not definite
+        scaled = G * unit[:, None] * unit
     np.fill_diagonal(scaled, 1 + _RIDGE)
     return bool(dpotrf(scaled)[1] == 0)
 
