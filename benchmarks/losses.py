@@ -260,6 +260,8 @@ def page(found: dict[str, object]) -> list[str]:
         head = ("problem", "not zero", "torchnmf, ms an iteration", "times sooner", "of the starts")
         lines += ["", "Kullback-Leibler: how many times sooner the loss is reached that torchnmf"]
         lines += ["has after 20 s, from the same start.", "", *harness.table(head, rows)]
+        if any(min(row["ratios"]) == 0 for row in found["race"]):  # type: ignore[attr-defined]
+            lines += ["", "0: not reached within 20 s, in a minimum higher than torchnmf's."]
     if found.get("agreement"):
         said = ", ".join(f"{gap:.0e} (β = {beta})" for beta, gap in found["agreement"].items())  # type: ignore[attr-defined]
         lines += ["", "Published multiplicative updates against torchnmf's, same start, double"]
