@@ -20,7 +20,8 @@ class History:
     Attributes
     ----------
     iteration, seconds, loss, objective : arrays of equal length
-        ``seconds`` since ``fit`` was entered, ``loss`` relative, as ``loss_``, ``objective`` = J.
+        ``seconds`` since ``fit`` was entered, ``loss`` relative, as ``loss_``, ``objective`` = J,
+        infinite for data whose squares are beyond the largest number (about 1e154).
     """
 
     iteration: np.ndarray
