@@ -1,6 +1,6 @@
 """From motifs to findings: choose the model, test its motifs, read when they occur."""
 
-from motifold.findings.agreement import dissimilarity
+from motifold.findings.agreement import StartAgreement, dissimilarity, start_agreement
 from motifold.findings.consensus import Consensus, find_consensus
 from motifold.findings.events import EventAverage, event_triggered_average, find_events
 from motifold.findings.power import explained_power
@@ -18,6 +18,7 @@ __all__ = [
     "MotifExtent",
     "Sequenciness",
     "Significance",
+    "StartAgreement",
     "Sweep",
     "Table",
     "dissimilarity",
@@ -30,5 +31,6 @@ __all__ = [
     "sequenciness",
     "significance",
     "sort_features",
+    "start_agreement",
     "sweep",
 ]

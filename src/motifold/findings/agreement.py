@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
 from motifold.engines.cpu.threads import Workers
 from motifold.engines.cpu.toeplitz import windows
 from motifold.findings.overlap import Floats
+from motifold.fit.starts import StartAgreement, agreement_of
 from motifold.model.motifs import motif_grams
 
 _ROWS = 4096  # bins at a time
@@ -104,3 +106,30 @@ def dissimilarity_of_factors(a: tuple[Any, Any], b: tuple[Any, Any], segments: S
 def _with_lags(motifs: Floats, L: int) -> Floats:
     """The same motifs with zeros up to L lags."""
     return np.pad(motifs, ((0, 0), (0, L - motifs.shape[1]), (0, 0)))
+
+
+def start_agreement(model: Any) -> StartAgreement | None:
+    """How many starts of a fit (``n_init``) ended like the best one.
+
+    Parameters
+    ----------
+    model : CNMF
+        A fitted model.
+
+    Returns
+    -------
+    StartAgreement or None
+        None where the model's file does not tell the losses of the starts (those of 0.1).
+
+    Examples
+    --------
+    >>> from motifold import CNMF
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.findings import start_agreement
+    >>> X = make_sequences(300, 20, 2, 8, activation_probability=0.05, random_state=0).X
+    >>> found = start_agreement(CNMF(2, 8, n_init=5, random_state=0).fit(X))
+    >>> found.agreeing > 1, found.n_starts
+    (True, 5)
+    """
+    check_is_fitted(model)
+    return None if model.start_losses_ is None else agreement_of(model.start_losses_)
