@@ -3,6 +3,7 @@
 from motifold.findings.agreement import StartAgreement, dissimilarity, start_agreement
 from motifold.findings.consensus import Consensus, find_consensus
 from motifold.findings.events import EventAverage, event_triggered_average, find_events
+from motifold.findings.members import feature_table
 from motifold.findings.power import explained_power
 from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
 from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
@@ -24,6 +25,7 @@ __all__ = [
     "dissimilarity",
     "event_triggered_average",
     "explained_power",
+    "feature_table",
     "find_consensus",
     "find_events",
     "mark_junctions",
