@@ -78,10 +78,10 @@ def command(
 ) -> None:
     """List when each motif occurs, as CSV.
 
-    The columns are motif (from 0, as in components_), segment (from 0), start (from the start of
-    the segment to the motif's first lag), peak (the motif's strongest lag), time (the motif's first
-    lag), bin, strength, with --data explained (share of the recording's power there), observed
-    (share of the motif that was) and partial. Times are in seconds where the rate is known, else in
+    The columns are motif (from 0, as in components_), segment (from 0), time (of the motif's first
+    lag), bin, strength, start (the same from the start of the segment), peak (of the motif's
+    strongest lag), with --data explained (share of the recording's power there), observed (share of
+    the motif that was) and partial (1 if the end cuts it off). Times are in seconds where the rate is known, else in
     bins; time and peak are on the recording's clock. Events of which less than half was observed
     are left out, and without --partial those that the end of a segment cuts off.
 
@@ -147,7 +147,10 @@ def _found(
 
 
 def _csv(table: Table) -> str:
-    return csv_text(table.columns, [[row[name] for name in table.columns] for row in table])
+    """Numbers alone, so that any reader takes it: what is true is 1."""
+    rows = [[row[name] for name in table.columns] for row in table]
+    plain = [[int(cell) if isinstance(cell, bool) else cell for cell in row] for row in rows]
+    return csv_text(table.columns, plain)
 
 
 def _write(table: Table, kind: str, output: Path, session: Path | None, duration: float) -> None:

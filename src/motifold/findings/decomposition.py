@@ -18,6 +18,7 @@ from motifold.data.validation import check_mask, is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
 from motifold.findings.hidden import is_known
 from motifold.findings.overlap import power_of
+from motifold.findings.profiles import motif_extent
 from motifold.findings.rows import RowsOnDemand
 from motifold.model import Mask
 from motifold.model.losses import Loss, loss_of
@@ -213,6 +214,17 @@ class Decomposition:
         largest = self._counted(self._known(a, b), a, b).max()
         return float(largest) or float(self.H[a:b].max()) or 1.0
 
+    def unknown(self, a: int, b: int) -> Mask:
+        """Bins a to b in which a motif is hidden, or cut off by the end of its segment, (b − a, K).
+
+        Its activation there rests on little and is no event.
+        """
+        extent = motif_extent(self.model)
+        left = self.segments.left[a:b, None]
+        found: Mask = left < extent.onset + extent.length
+        shares = self._observed(a, b)
+        return found if shares is None else found | ~is_known(shares)
+
     def _known(self, a: int, b: int) -> Floats:
         shares = self._observed(a, b)
         return self.H[a:b] if shares is None else np.where(is_known(shares), self.H[a:b], 0)
@@ -220,7 +232,8 @@ class Decomposition:
     def _observed(self, a: int, b: int) -> Shares | None:
         """``observed`` of bins a to b: by the entries that are there, and by what the fit knew."""
         end = min(b + self.model.components_.shape[1] - 1, len(self.H))
-        shares = self.model.observed_[a:b] if self._is_of_the_fit else None
+        kept = self.model.observed_ if self._is_of_the_fit else None
+        shares = None if kept is None else kept[a:b]
         entries = self._entries(a, end)
         if entries is None or entries.all():
             return shares

@@ -22,8 +22,8 @@ from motifold.findings.rows import RowsOnDemand
 from motifold.findings.table import Table
 
 _COLUMNS = (
-    *("motif", "segment", "start", "peak", "time", "bin", "strength"),
-    *("explained", "observed", "partial"),
+    *("motif", "segment", "time", "bin", "strength"),  # these are where 0.1 had them
+    *("start", "peak", "explained", "observed", "partial"),
 )
 
 
@@ -86,10 +86,10 @@ def find_events(
     -------
     Table
         In the order of time, with the columns ``motif`` (position in ``components_``),
-        ``segment``, ``start`` (seconds from the start of the segment to the motif's lag 0),
-        ``peak`` (seconds of the motif's strongest lag, on the clock), ``time`` (seconds of lag 0,
-        on the clock), ``bin`` (row of the stacked activations), ``strength`` (the activation at
-        the peak), ``explained`` (only with X: share of the power of X, in the bins that the motif
+        ``segment``, ``time`` (seconds of the motif's lag 0, on the clock), ``bin`` (row of the
+        stacked activations), ``strength`` (the activation at the peak), ``start`` (seconds from the
+        start of the segment to lag 0), ``peak`` (seconds of the motif's strongest lag, on the
+        clock), ``explained`` (only with X: share of the power of X, in the bins that the motif
         covers, which the event explains alone), ``observed`` (share of the motif's power that was
         observed) and ``partial``.
 
@@ -170,8 +170,8 @@ def _events_of(
         segment = int(fit.segments.ids[t])
         start = (t - int(edges[segment])) / rate
         time = float(clock[segment]) + start
-        record = {"motif": k, "segment": segment, "start": start, "peak": time + strongest / rate}
-        record |= {"time": time, "bin": t, "strength": float(h[t])}
+        record = {"motif": k, "segment": segment, "time": time, "bin": t, "strength": float(h[t])}
+        record |= {"start": start, "peak": time + strongest / rate}
         if fit.X is not None:
             record["explained"] = _explained(fit, k, t, distance)
         observed = 1.0 if fit.observed is None else float(fit.observed[t, k])

@@ -6,7 +6,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def events_to_nwb(
             file = pynwb.NWBFile(
                 session_description="events of motifs, by motifold; the session is not known",
                 identifier=f"motifold {name}",
-                session_start_time=datetime(1970, 1, 1, tzinfo=timezone.utc),
+                session_start_time=datetime(1970, 1, 1, tzinfo=UTC),
             )
             file.add_time_intervals(_intervals(pynwb, events, duration, name))
             with pynwb.NWBHDF5IO(str(part), "w") as io:
@@ -147,13 +148,12 @@ def events_to_nwb(
 
 def _pynwb() -> Any:
     try:
-        import pynwb
+        return import_module("pynwb")
     except ImportError as error:
         raise ImportError(
             "Writing NWB files needs pynwb, which is not installed: pip install pynwb. (Reading "
             "them does not.)"
         ) from error
-    return pynwb
 
 
 def _add(pynwb: Any, part: Path, session: Any, table: Any) -> None:

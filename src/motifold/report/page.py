@@ -55,9 +55,9 @@ def _body(facts: Facts, title: str) -> Markup:
             pictures.overview(facts),
             pictures.closer_look(facts),
         ),
-        _section("Features", tables.feature_table(facts)),
         _section("Reconstruction", pictures.reconstruction(facts)),
         _section("Events", tables.event_table(facts)),
+        *_features(facts),
         _section(
             "Significance",
             tag("p", sentences.outcome_of_the_test(facts)),
@@ -105,6 +105,13 @@ def _warnings(facts: Facts) -> Markup | None:
         return None
     items = [tag("li", sentence) for sentence in told]
     return tag("section", tag("h2", "Before you believe it"), tag("ul", items), class_="warnings")
+
+
+def _features(facts: Facts) -> list[Markup]:
+    """Which feature is in which motif; of frequencies and the like the pictures tell it better."""
+    if facts.recording.feature_axis is not None:
+        return []
+    return [_section("Features", tables.feature_table(facts))]
 
 
 def _starts(facts: Facts) -> list[tuple[str, str]]:
