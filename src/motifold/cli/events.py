@@ -81,9 +81,9 @@ def command(
     The columns are motif (from 0, as in components_), segment (from 0), time (of the motif's first
     lag), bin, strength, start (the same from the start of the segment), peak (of the motif's
     strongest lag), with --data explained (share of the recording's power there), observed (share of
-    the motif that was) and partial (1 if the end cuts it off). Times are in seconds where the rate is known, else in
-    bins; time and peak are on the recording's clock. Events of which less than half was observed
-    are left out, and without --partial those that the end of a segment cuts off.
+    the motif that was) and partial (1 if the end cuts it off). Times are in seconds where the rate
+    is known, else in bins; time and peak are on the recording's clock. Events of which less than
+    half was observed are left out, and without --partial those that the end of a segment cuts off.
 
     \b
     Examples:
