@@ -62,8 +62,8 @@ def test_intervals_of_an_nwb_file(tmp_path):
     with pytest.raises(RecordingError, match=r"other\.nwb"):
         events_to_nwb(EVENTS, tmp_path / "new.nwb", duration=1, session=other)
     assert not (tmp_path / "new.nwb").exists()
-    events_to_nwb(NOTHING, tmp_path / "empty.nwb", duration=1)
-    assert (tmp_path / "empty.nwb").exists()
+    with pytest.raises(ValueError, match="no events"):
+        events_to_nwb(NOTHING, tmp_path / "empty.nwb", duration=1)
 
 
 def test_a_library_that_is_missing_is_named(tmp_path, monkeypatch):

@@ -110,7 +110,8 @@ def events_to_nwb(
     Raises
     ------
     ValueError
-        If the session has a table of that name, or ``path`` is the session's file.
+        If there are no events, the session has a table of that name, or ``path`` is the session's
+        file.
 
     Examples
     --------
@@ -126,6 +127,8 @@ def events_to_nwb(
     True
     """
     pynwb = _pynwb()
+    if len(events) == 0:
+        raise ValueError("There are no events: NWB has no table without rows.")
     if session is not None and same_file(session, path):
         raise ValueError(f"{os.fspath(path)} is the session's own file: give another name.")
     check_writable(path)
