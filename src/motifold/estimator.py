@@ -396,7 +396,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 raise
             store(state)
             if self.n_init > 1:
-                bar.tell(agreement_of(record.all_losses).sentence)
+                bar.tell(agreement_of(record.all_losses, self.beta_loss).sentence)
         self._warn_if_empty()
         self._warn_if_not_converged()
         return self

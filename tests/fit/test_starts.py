@@ -14,16 +14,28 @@ X = make_sequences(300, 15, 2, 6, activation_probability=0.05, noise=0.1, random
 
 
 def test_what_agreement_is():
-    found = agreement_of([0.3, 0.3002, 0.31, np.nan, 0.3])
+    found = agreement_of([0.3, 0.3002, 0.32, np.nan, 0.3])
     assert (found.agreeing, found.given_up, found.n_starts) == (3, 1, 5)
     assert found.sentence == "3 of 5 starts agree (1 given up early)."
     assert not found.is_alone
-    alone = agreement_of([0.3, 0.31])
+    alone = agreement_of([0.3, 0.32])
     assert alone.is_alone
     assert alone.sentence.startswith("1 of 2 starts agree: no other ended like the best one.")
     assert not agreement_of([0.3]).is_alone
     assert agreement_of([np.nan, np.nan]).agreeing == 1  # stopped in the first
     assert agreement_of([1e-5, 1.5e-4, 0.1]).agreeing == 2  # of a perfect fit rounding is left
+    assert agreement_of([0.174, 0.178, 0.19]).agreeing == 2  # squares: 3.0, 3.2 and 3.6 %
+    assert agreement_of([0.9, 0.905]).agreeing == 1  # 81.0 and 81.9 %: as much as a motif may have
+    assert agreement_of([0.9, 0.901], "kullback-leibler").agreeing == 2  # a share already
+
+
+def test_the_same_motifs_a_lag_later_agree():
+    rng = np.random.default_rng(0)
+    events = 0.1 * rng.random((400, 4))
+    for t in range(10, 380, 30):
+        events[t + np.arange(4), np.arange(4)] += 1.0
+    model = CNMF(1, 12, n_init=6, random_state=0).fit(events)  # in 12 lags there is room
+    assert start_agreement(model).agreeing > 1
 
 
 def test_each_start_leaves_its_loss():

@@ -136,4 +136,6 @@ def start_agreement(model: Any) -> StartAgreement | None:
     (True, 5)
     """
     check_is_fitted(model)
-    return None if model.start_losses_ is None else agreement_of(model.start_losses_)
+    if model.start_losses_ is None:
+        return None
+    return agreement_of(model.start_losses_, model.beta_loss)

@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 
-# Two starts agree if their losses differ by no more than this share of the lower one, or this
-# much. Converged to tol=1e-3, starts that found the same differ by far less.
-_RELATIVE, _ABSOLUTE = 2e-3, 2e-4
+from motifold.model.losses import SQUARED, loss_of
+
+# Two starts agree if what they leave unexplained differs by no more than this share of it, and of
+# all: the same motifs, a lag earlier or later, explain a little more or less of the noise. A fit
+# that leaves nothing ends anywhere below the last.
+_OF_THE_REST, _OF_ALL, _NOTHING = 0.05, 2e-3, 1e-5
 
 
 @dataclass(frozen=True)
 class StartAgreement:
     """How many starts of a fit ended like the best one.
 
-    A start agrees if its relative loss is that of the best one to 0.2 % (or 0.0002). The same loss
-    nearly always means the same motifs; ``find_consensus`` compares motifs.
+    A start agrees if it explains as much of the data's power (or deviance) as the best one, to 0.2
+    percentage points and to 5 % of what is left unexplained. That much nearly always means the
+    same motifs, perhaps a lag earlier or later; ``find_consensus`` compares motifs.
 
     Attributes
     ----------
@@ -62,11 +66,12 @@ class StartAgreement:
         return f"{told}."
 
 
-def agreement_of(losses: Any) -> StartAgreement:
+def agreement_of(losses: Any, beta_loss: str | float = SQUARED.name) -> StartAgreement:
     """Of the losses at which starts ended, NaN for those that were given up."""
-    losses = np.asarray(losses, dtype=np.float64)
-    ended = losses[~np.isnan(losses)]
-    best = float(ended.min(initial=np.inf))
-    agreeing = int((ended <= best + max(_RELATIVE * best, _ABSOLUTE)).sum())
+    losses, loss = np.asarray(losses, dtype=np.float64), loss_of(beta_loss)
+    left = np.array([1 - loss.explained(float(value)) for value in losses[~np.isnan(losses)]])
+    best = float(left.min(initial=np.inf))
+    slack = max(min(_OF_THE_REST * best, _OF_ALL), _NOTHING)
+    agreeing = int((left <= best + slack).sum())
     # Of a fit that was stopped in its first start nothing has ended: the one there is is alone.
-    return StartAgreement(max(1, agreeing), len(losses) - len(ended), len(losses))
+    return StartAgreement(max(1, agreeing), len(losses) - len(left), len(losses))
