@@ -96,7 +96,7 @@ def find_events(
     Notes
     -----
     The default refractory was measured on made-up recordings (two motifs of 12 lags in 20 features,
-    1500 bins, three tenths of the events 3 to 7 bins after another; the motifs sharp, one lag long,
+    1500 bins, three tenths of the events 3 to 7 bins after another; the motifs one lag long,
     bumps of σ = 1 and 2 bins, Poisson spikes, or jittered by a bin to either side; ``n_lags`` 12
     and 24, motifs known or fitted). Of all events it finds 95 % and 99.9 % of what it finds is one;
     with half of ``n_lags``, the default of 0.1, these were 68 % and 100 %. Its worst case are the
