@@ -101,8 +101,8 @@ def find_events(
     and 24, motifs known or fitted). Of all events it finds 95 % and 99.9 % of what it finds is one;
     with half of ``n_lags``, the default of 0.1, these were 68 % and 100 %. Its worst case are the
     bumps of σ = 2 with 24 lags: 88 % to 90 %, where half of ``n_lags`` finds 59 %.
-    It was chosen among nine rules on these recordings (two seeds), in which events are seldom nearer
-    than 3 bins: the numbers flatter it, and nearer ones it does not tell apart.
+    It was chosen among nine rules on these recordings (two seeds), in which events are seldom
+    nearer than 3 bins: the numbers flatter it, and nearer ones it does not tell apart.
 
     Examples
     --------
