@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.data import Data, Segments
+from motifold.data.observed import observed_shares
 from motifold.data.validation import (
     balanced_start,
     check_factor,
@@ -44,6 +45,7 @@ from motifold.fit import (
 from motifold.fit.progress import ProgressBar
 from motifold.fit.results import fitted_attributes, in_data_scale
 from motifold.fit.solve import solve_for_motifs
+from motifold.fit.starts import agreement_of
 from motifold.model import PENALTIES, Array, Boundary, Mask
 from motifold.model.losses import NAMES as LOSSES
 from motifold.model.losses import Loss, loss_of
@@ -176,6 +178,14 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         KKT residual at which ``transform`` stops.
     solved_ : bool
         Whether ``activations_`` are what ``transform`` gives for the training data.
+    observed_ : ndarray of shape (n_samples, n_components) or None
+        Where entries were missing: of each motif's power, placed at each bin, the share that was
+        observed. Activations with less than half are not known: they are no events, and count
+        nowhere. None if nothing was missing.
+    start_losses_ : ndarray of shape (n_init,)
+        ``loss_`` at which each start ended, in their order; NaN for those that were given up early,
+        since another one had outdone them, or never begun. ``motifold.findings.start_agreement``
+        tells how many of them ended alike.
     origin_ : dict or None
         How the data was read (``source``, ``rate``, ``options``), where the command line did.
     n_features_in_ : int
@@ -221,6 +231,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     origin_: dict[str, Any] | None = None  # set by who read the data
     background_: Array | None = None  # models of 0.1 have none
+    observed_: Array | None = None
+    start_losses_: Array | None = None  # files of 0.1 do not tell
 
     def __init__(
         self,
@@ -366,6 +378,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             validate_data(self, _first_segment(X), reset=True, skip_check_array=True)
             for name, value in attributes.items():
                 setattr(self, name, value)
+            masks = [segment.observed for segment in data.segments]
+            self.observed_ = observed_shares(self.components_, masks, self.lengths_)
+            self.start_losses_ = record.all_losses
 
         with (
             self._workers(problem) as workers,
@@ -380,6 +395,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                     store(record.leader)
                 raise
             store(state)
+            if self.n_init > 1:
+                bar.tell(agreement_of(record.all_losses, self.beta_loss).sentence)
         self._warn_if_empty()
         self._warn_if_not_converged()
         return self

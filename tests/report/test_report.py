@@ -87,7 +87,7 @@ def test_every_section_is_there(report):
     titles = re.findall(r"<h2>(.*?)</h2>", report.read_text())
     assert titles == [
         "Before you believe it", "Motifs", "Data and activations", "Reconstruction", "Events",
-        "Significance", "The fit", "Versions",
+        "Features", "Significance", "The fit", "Versions",
     ]  # fmt: skip
 
 
@@ -109,7 +109,9 @@ def test_motifs_count_from_0(report, model):
     choices = re.findall(r'<option value="(\d*)">([^<]*)</option>', text)
     assert choices == [("", "all motifs"), ("0", "motif 0"), ("1", "motif 1")]
     assert set(re.findall(r'data-motif="(\d+)"', text)) == {"0", "1"}
-    assert re.findall(r'class="swatch"[^>]*></span> (\d)<', text) == ["0", "1"]
+    swatches = re.findall(r'class="swatch"[^>]*></span> (\d)<', text)
+    assert swatches[:2] == ["0", "1"]  # of the motifs; then those of the features
+    assert set(swatches) == {"0", "1"}
     emptied = deepcopy(model)
     emptied.scales_[0] = 0
     told = sentences.warnings_of(Facts.gather(emptied, recording_of(X)))

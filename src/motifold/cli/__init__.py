@@ -22,6 +22,7 @@ _COMMANDS = (
     "fit",
     "transform",
     "events",
+    "features",
     "report",
     "sweep",
     "reproduce",

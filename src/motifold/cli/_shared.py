@@ -268,4 +268,9 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    text = str(value)
+    if any(sign in text for sign in ',"\r\n'):  # a name from a file
+        return '"' + text.replace('"', '""') + '"'
+    return text

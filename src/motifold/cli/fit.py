@@ -230,6 +230,8 @@ def _tell(
         told = {name.rstrip("_"): getattr(model, name) for name in names}
         shape = {"time_bins": recording.shape[0], "features": recording.shape[1]}
         shape["missing"] = 0 if recording.mask is None else int((~recording.mask).sum())
+        losses = model.start_losses_
+        told["start_losses"] = None if losses is None else losses.tolist()
         print_json(
             {
                 "model": output,
@@ -241,6 +243,7 @@ def _tell(
             }
         )
         return
+    from motifold.findings import start_agreement
     from motifold.model.losses import loss_of
 
     loss = loss_of(model.beta_loss)
@@ -254,4 +257,7 @@ def _tell(
         f"({by}relative loss {model.loss_:.4f}); "
         f"{model.stop_reason_} after {model.n_iter_} iterations."
     )
+    agreement = start_agreement(model)
+    if agreement is not None and agreement.n_starts > 1:
+        say(agreement.sentence)
     say(f"Model: {output}" + (f"\nReport: {report}" if report else ""))

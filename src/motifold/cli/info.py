@@ -91,10 +91,19 @@ def _of_a_model(file: Path) -> dict[str, Any]:
         "iterations": model.n_iter_,
         "stop_reason": model.stop_reason_,
         "loss": model.loss_,
+        "starts": _starts(model),
         "kkt_residual": model.kkt_residual_,
         "fitted_to": origin.get("source"),
         "rate": origin.get("rate"),
     }
+
+
+def _starts(model: Any) -> str | None:
+    """How many starts of the fit ended alike, where there were several."""
+    from motifold.findings import start_agreement
+
+    found = start_agreement(model)
+    return None if found is None or found.n_starts == 1 else found.sentence
 
 
 def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:

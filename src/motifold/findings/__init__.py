@@ -1,8 +1,9 @@
 """From motifs to findings: choose the model, test its motifs, read when they occur."""
 
-from motifold.findings.agreement import dissimilarity
+from motifold.findings.agreement import StartAgreement, dissimilarity, start_agreement
 from motifold.findings.consensus import Consensus, find_consensus
 from motifold.findings.events import EventAverage, event_triggered_average, find_events
+from motifold.findings.members import feature_table
 from motifold.findings.power import explained_power
 from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
 from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
@@ -18,11 +19,13 @@ __all__ = [
     "MotifExtent",
     "Sequenciness",
     "Significance",
+    "StartAgreement",
     "Sweep",
     "Table",
     "dissimilarity",
     "event_triggered_average",
     "explained_power",
+    "feature_table",
     "find_consensus",
     "find_events",
     "mark_junctions",
@@ -30,5 +33,6 @@ __all__ = [
     "sequenciness",
     "significance",
     "sort_features",
+    "start_agreement",
     "sweep",
 ]

@@ -11,8 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.estimator import CNMF
+from motifold.findings.agreement import StartAgreement, start_agreement
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.events import find_events
+from motifold.findings.members import feature_table
 from motifold.findings.order import FeatureCorrelation, correlation_of, picture_order
 from motifold.findings.shuffles import Significance, significance
 from motifold.findings.table import Table
@@ -44,18 +46,28 @@ class Facts:
     tested_bins: int
     correlation: FeatureCorrelation
     order: npt.NDArray[np.intp] | None
+    n_partial: int = 0  # events that the end of a segment cuts off, which are not among the others
 
     @classmethod
     def gather(cls, model: CNMF, recording: Recording, sort: bool | None = None) -> Facts:
         """All of it; ``recording`` is in memory and its values are checked."""
         fit, is_training = _taken_apart(model, recording)
-        events = find_events(
-            model, fit.known, lengths=fit.segments.lengths, rate=recording.rate or 1.0
+        found = find_events(
+            model,
+            fit.H,
+            lengths=fit.segments.lengths,
+            rate=recording.rate or 1.0,
+            starts=getattr(recording, "starts", None),
+            X=fit.X,
+            partial=True,
         )
+        events = found.where(partial=False)
         correlation = correlation_of(fit)
         has_axis = recording.feature_axis is not None
         order = picture_order(fit, sort, has_axis=has_axis, correlation=correlation)
-        return cls(fit, recording, is_training, events, *_tested(fit), correlation, order)
+        tested = _tested(fit)
+        n_partial = len(found) - len(events)
+        return cls(fit, recording, is_training, events, *tested, correlation, order, n_partial)
 
     @property
     def model(self) -> CNMF:
@@ -133,6 +145,18 @@ class Facts:
         return np.flatnonzero((self.counts == 0) & (self.model.scales_ > 0)).tolist()
 
     @property
+    def starts(self) -> StartAgreement | None:
+        """How many starts of the fit ended alike; None where that is not known."""
+        return start_agreement(self.model)
+
+    @cached_property
+    def features(self) -> Table:
+        """Which motif each feature belongs to, and when it peaks in it."""
+        return feature_table(
+            self.model, rate=self.recording.rate, names=self.recording.feature_names
+        )
+
+    @property
     def doubtful(self) -> list[int]:
         """Motifs that were tested and are not significant."""
         return np.flatnonzero(self.significance.tested & ~self.significance.significant).tolist()
@@ -161,12 +185,14 @@ def _tested(fit: Decomposition) -> tuple[Significance, int]:
     T = len(fit.X)
     n_null = max(_NULLS, int(np.ceil(2 * K / _ALPHA)))
     n_bins = min(T, max(_TESTED_MOTIFS * L, int(_TEST_WORK / (n_null * K * N))))
+    X = fit.X[-n_bins:]
     found = significance(
-        np.nan_to_num(fit.X[-n_bins:]),
+        X,
         fit.model,
         n_null=n_null,
         alpha=_ALPHA,
         lengths=fit.segments.within(T - n_bins, T).lengths,
+        mask=~np.isnan(X) if np.isnan(X).any() else None,
         random_state=0,
     )
     return found, n_bins

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from motifold.data import Segments
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
+from motifold.findings.hidden import known_activations
 from motifold.findings.overlap import Floats, activations_of, x_ortho_cost
 from motifold.findings.profiles import motif_extent
 from motifold.findings.rows import RowsOnDemand, dense
@@ -96,7 +97,8 @@ def run_trial(data: SweepData, parameters: dict[str, Any], seed: int, settings: 
     except Exception as error:
         error.add_note(f"in the run of {parameters} with seed {seed}")
         raise
-    motifs, H = model.components_.astype(np.float64), model.activations_.astype(np.float64)
+    known = known_activations(model)  # what a gap hides may be huge, and is no measure
+    motifs, H = model.components_.astype(np.float64), known.astype(np.float64)
     measures = {
         "loss": float(model.loss_),
         "x_ortho_cost": x_ortho_cost(data.segments.split(data.X), motifs, H),
@@ -104,7 +106,7 @@ def run_trial(data: SweepData, parameters: dict[str, Any], seed: int, settings: 
         "converged": bool(model.converged_),
         "n_iter": int(model.n_iter_),
     }
-    return Run(measures, _motif_records(model, data), model.components_, model.activations_)
+    return Run(measures, _motif_records(model, data), model.components_, known)
 
 
 def _validate(
@@ -144,7 +146,7 @@ def _validate(
         "block": fold,
         "train_loss": float(copy.loss_),
         "test_error": error,
-        **_significant(copy, X[test], data.ids[test], seed, settings),
+        **_significant(copy, data, test, seed, settings),
     }
 
 
@@ -197,7 +199,7 @@ def fold_error(
 
 
 def _significant(
-    model: CNMF, X: Any, ids: npt.NDArray[np.intp], seed: int, settings: Settings
+    model: CNMF, data: SweepData, test: npt.NDArray[np.intp], seed: int, settings: Settings
 ) -> dict[str, int]:
     """Number of motifs that were tested and that are significant in the held-out fold."""
     if settings.n_null == 0:
@@ -205,7 +207,13 @@ def _significant(
     n_tested = int(is_testable(model.components_.astype(np.float64)).sum())
     n_null = max(settings.n_null, int(np.ceil(n_tested / settings.alpha)))
     result = significance(
-        X, model, n_null=n_null, alpha=settings.alpha, segments=ids, random_state=seed
+        data.X[test],
+        model,
+        n_null=n_null,
+        alpha=settings.alpha,
+        segments=data.ids[test],
+        mask=data.observed(test),
+        random_state=seed,
     )
     return {"n_tested": n_tested, "n_significant": int(result.significant.sum())}
 

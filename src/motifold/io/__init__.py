@@ -4,6 +4,7 @@ A reader is one file of this folder with ``OPTIONS`` and ``read(path, options)``
 ``reading.READERS``; it is imported, and its library with it, when a file asks for it.
 """
 
+from motifold.io.events import events_to_nwb, events_to_pynapple
 from motifold.io.frames import from_frame
 from motifold.io.guards import RecordingError
 from motifold.io.labelled import from_xarray
@@ -15,6 +16,8 @@ __all__ = [
     "Options",
     "Recording",
     "RecordingError",
+    "events_to_nwb",
+    "events_to_pynapple",
     "from_frame",
     "from_pynapple",
     "from_xarray",

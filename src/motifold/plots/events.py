@@ -18,6 +18,9 @@ _LINES = 4  # up to so many channels are drawn as lines, more as an image
 def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> Axes:
     """Draw the events of one segment: a row for each motif, taller where they are stronger.
 
+    Events that the end of the segment cuts off are dotted, and those are pale of which not all was
+    observed.
+
     Parameters
     ----------
     events : Table
@@ -49,13 +52,27 @@ def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> A
         strengths = these["strength"].astype(float)
         heights = 0.8 * strengths / (strengths.max() if len(strengths) else 1)
         times = these["time"].astype(float)
-        ax.vlines(times, row + 0.4 - heights, row + 0.4, color=colour(int(k)), linewidth=1.5)
+        lines = ax.vlines(times, row + 0.4 - heights, row + 0.4, color=colour(int(k)))
+        lines.set(linewidth=1.5, alpha=_paleness(these), linestyle=_styles(these))
     ax.set_yticks(range(len(motifs)), labels=[f"motif {k}" for k in motifs])
     ax.set_ylim(len(motifs) - 0.4, -0.6)
     ax.set_xlabel("time (s)")
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def _paleness(events: Table) -> Any:
+    """Opacity of each event: that of one which was observed whole is 1."""
+    if "observed" not in events.columns or len(events) == 0:
+        return None
+    return np.clip(events["observed"].astype(float), 0.3, 1)
+
+
+def _styles(events: Table) -> Any:
+    if "partial" not in events.columns or len(events) == 0:
+        return "solid"
+    return [":" if partial else "-" for partial in events["partial"]]
 
 
 def plot_event_average(

@@ -23,6 +23,8 @@ from motifold.plots.style import (
 )
 from motifold.plots.view import View
 
+_NAMED_FEATURES = 40
+
 
 def plot_raster(
     X: Any,
@@ -31,12 +33,14 @@ def plot_raster(
     events: Table | None = None,
     rate: float | None = None,
     time_range: tuple[float, float] | None = None,
+    feature_names: Any = None,
     figure: Figure | SubFigure | None = None,
 ) -> Figure:
     """Draw a recording with its features sorted, so that sequences show as diagonals.
 
     A strip at the left has the colour of each feature's motif; marks on top, in the same colours,
-    are the events. Long recordings are drawn by the largest value of neighbouring bins.
+    are the events, hollow where the end of a segment cuts them off. Long recordings are drawn by
+    the largest value of neighbouring bins.
 
     Parameters
     ----------
@@ -49,6 +53,8 @@ def plot_raster(
         Time bins per second; given, time is in seconds, else in bins.
     time_range : (float, float) or None
         The stretch to draw, in the units of the time axis; None draws all.
+    feature_names : sequence of length n_features or None
+        Names of the features, in their own order: at the right, where they fit (up to 40).
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
 
@@ -87,9 +93,24 @@ def plot_raster(
     )
     axes.set_xlabel(time_label("time", rate))
     axes.tick_params(labelleft=False, left=False)
+    _draw_names(axes, order, feature_names)
     _draw_strip(strip, order, features)
     _draw_events(above, events, view, rate)
     return figure
+
+
+def _draw_names(axes: Axes, order: FeatureOrder, names: Any) -> None:
+    """Ticks at the right with the names of the features, if they are not too many to read."""
+    if names is None:
+        return
+    N = len(order.order)
+    if len(names) != N:
+        raise ValueError(f"feature_names must name each of the {N} features, not {len(names)}.")
+    if N > _NAMED_FEATURES:
+        return
+    labels = [str(names[n]) for n in order.order]
+    axes.set_yticks(range(N), labels=labels, parse_math=False)
+    axes.tick_params(axis="y", right=True, labelright=True, labelsize="x-small")
 
 
 def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
@@ -123,5 +144,10 @@ def _draw_events(above: Axes, events: Table | None, view: View, rate: float | No
     bins, motifs = events["bin"].astype(float), events["motif"]
     drawn = (view.edges[0] <= bins) & (bins < view.edges[-1])
     shades = [colour(int(k)) for k in motifs[drawn]]
-    above.scatter(in_time(bins[drawn], rate), motifs[drawn], c=shades, marker="v", s=16)
+    faces = shades
+    if "partial" in events.columns:  # hollow: the end of the segment cuts it off
+        cut = events["partial"][drawn].astype(bool)
+        faces = ["none" if hollow else shade for hollow, shade in zip(cut, shades, strict=True)]
+    places = in_time(bins[drawn], rate), motifs[drawn]
+    above.scatter(*places, facecolors=faces, edgecolors=shades, marker="v", s=16)
     above.set_ylim(events["motif"].max() + 0.7, -0.7)

@@ -116,6 +116,23 @@ def mark_segments(axes: Axes, breaks: npt.NDArray[Any], rate: float | None) -> N
     )
 
 
+def mark_unknown(
+    axes: Axes, unknown: npt.NDArray[np.bool_], view: Any, floor: float, height: float = 0.95
+) -> None:
+    """Grey in a lane of activations, labelled "unknown", where they rest on little.
+
+    unknown (bins,), of the view.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], unknown, [False]]).astype(np.int8)))
+    if len(edges) == 0:
+        return
+    starts, stops = (in_time(view.start + edges[i::2], view.rate) for i in (0, 1))
+    spans = list(zip(starts.tolist(), (stops - starts).tolist(), strict=True))
+    axes.broken_barh(
+        spans, (floor, height), facecolors=_MISSING, linewidth=0, zorder=0, label="unknown"
+    )
+
+
 # --- features -------------------------------------------------------------------------------
 
 

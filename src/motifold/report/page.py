@@ -57,6 +57,7 @@ def _body(facts: Facts, title: str) -> Markup:
         ),
         _section("Reconstruction", pictures.reconstruction(facts)),
         _section("Events", tables.event_table(facts)),
+        *_features(facts),
         _section(
             "Significance",
             tag("p", sentences.outcome_of_the_test(facts)),
@@ -93,6 +94,7 @@ def _summary(facts: Facts) -> Markup:
         *_background(facts),
         ("events", str(len(facts.events))),
         ("the fit", f"{model.stop_reason_}, {model.n_iter_} iterations"),
+        *_starts(facts),
     ]
     return tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in numbers])
 
@@ -103,6 +105,21 @@ def _warnings(facts: Facts) -> Markup | None:
         return None
     items = [tag("li", sentence) for sentence in told]
     return tag("section", tag("h2", "Before you believe it"), tag("ul", items), class_="warnings")
+
+
+def _features(facts: Facts) -> list[Markup]:
+    """Which feature is in which motif; of frequencies and the like the pictures tell it better."""
+    if facts.recording.feature_axis is not None:
+        return []
+    return [_section("Features", tables.feature_table(facts))]
+
+
+def _starts(facts: Facts) -> list[tuple[str, str]]:
+    """How many starts ended alike, where there were several."""
+    found = facts.starts
+    if found is None or found.n_starts == 1:
+        return []
+    return [("starts", f"{found.agreeing} of {found.n_starts} agree")]
 
 
 def _background(facts: Facts) -> list[tuple[str, str]]:

@@ -17,6 +17,8 @@ def warnings_of(facts: Facts) -> list[str]:
             f"{model.kkt_residual_:.1e}, tolerance {model.tol:.1e}). The motifs may still "
             "change: fit longer (max_iter, max_time)."
         )
+    if facts.starts is not None and facts.starts.is_alone:
+        told.append(facts.starts.sentence)
     if not facts.is_training:
         told.append(
             "This is not the recording that the model was fitted to: the motifs are those of "
@@ -35,8 +37,9 @@ def warnings_of(facts: Facts) -> list[str]:
         told.append(
             f"{facts.n_missing} entries ({100 * facts.missing_share:.2g}%) are missing. They "
             "count nowhere, and what the reconstruction shows there is a prediction, the "
-            "poorer the longer the gap. Events of which less than half is observed are left "
-            "out. The test of significance cannot leave entries out and takes them for zero."
+            "poorer the longer the gap. Activations of which less than half of the motif is "
+            "observed (grey in the pictures) are no events; the test of significance leaves out "
+            "bins from which on less than half is observed, and takes other gaps for zero."
         )
     return [*told, *_of_the_test(facts), *facts.recording.hints]
 

@@ -10,6 +10,7 @@ from motifold.findings.facts import Facts
 from motifold.report.markup import Markup, join, tag
 
 _SHOWN_EVENTS = 2000
+_SHOWN_FEATURES = 500
 _PRINTED_EVENTS = 60  # on paper, where nobody can filter
 _STRENGTH = {"id": "least", "type": "number", "min": 0, "step": "any"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib")
@@ -66,14 +67,17 @@ def event_table(facts: Facts) -> Markup:
     shown.sort(key=lambda record: (record["bin"], record["motif"]))
     unit = "s" if facts.recording.rate else "bins"
     several = len(facts.fit.segments.lengths) > 1
-    head = ["motif", *(["segment"] if several else []), f"time ({unit})", "strength"]
+    head = ["motif", *(["segment"] if several else []), f"time ({unit})", f"peak ({unit})"]
+    head += ["strength", "explained", *(["observed"] if facts.fit.observed is not None else [])]
     rows = []
     for record in shown:
         cells: list[tuple[float, str | None]] = [(record["motif"], None)]
         cells += [(record["segment"], None)] if several else []
         digits = 3 if facts.recording.rate else 0
-        cells += [(record["time"], f"{record['time']:.{digits}f}")]
+        cells += [(record[name], f"{record[name]:.{digits}f}") for name in ("time", "peak")]
         cells += [(record["strength"], f"{record['strength']:.4g}")]
+        shares = ["explained", *(["observed"] if facts.fit.observed is not None else [])]
+        cells += [(record[name], f"{100 * record[name]:.0f}%") for name in shares]
         rows.append(
             tag(
                 "tr",
@@ -89,6 +93,7 @@ def event_table(facts: Facts) -> Markup:
         weaker = tag("p", f"On paper: the {len(printed)} strongest.", class_="paper")
     return join(
         tag("p", f"Peaks of the activations: when each motif starts, and how strongly.{more}"),
+        _of_the_columns(facts),
         weaker,
         _controls(facts),
         tag(
@@ -103,6 +108,45 @@ def event_table(facts: Facts) -> Markup:
             class_="scroll tall",
         ),
     )
+
+
+def _of_the_columns(facts: Facts) -> Markup:
+    told = (
+        "Explained: share of the recording's power, in the bins of the motif, that the event "
+        "explains alone."
+    )
+    if facts.fit.observed is not None:
+        told += " Observed: share of the motif that was."
+    if facts.n_partial:
+        told += (
+            f" {facts.n_partial} more would be cut off by the end of a segment, and are left out."
+        )
+    return tag("p", told)
+
+
+def feature_table(facts: Facts) -> Markup:
+    """Which motif each feature belongs to, and when it peaks in it."""
+    table = facts.features
+    shown = table.records[:_SHOWN_FEATURES]
+    unit = "s" if facts.recording.rate else "bins"
+    key = "lag_seconds" if facts.recording.rate else "lag"
+    rows = [
+        [
+            row["name"],
+            *([_swatch(row["motif"]), f"{row[key]:.4g}"] if row["motif"] >= 0 else ["–", "–"]),
+            f"{row['weight']:.3g}",
+            f"{100 * row['share']:.0f}%",
+        ]
+        for row in shown
+    ]
+    head = ["feature", "motif", f"lag of peak ({unit})", "weight", "share in this motif"]
+    more = f" The first {len(shown)} of {len(table)} are here." if len(shown) < len(table) else ""
+    told = (
+        "The motif in which each feature has most power, the lag of its peak there and the motif's "
+        f"value at it; features are in that order.{more} The whole table: motifold features."
+    )
+    listed = tag("div", _table(head, rows, None), class_="scroll tall")
+    return join(tag("p", told), listed)
 
 
 def _controls(facts: Facts) -> Markup:

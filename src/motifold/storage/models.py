@@ -10,7 +10,8 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
   ``rate`` and the ``options`` of ``motifold.io.read``.
 - ``components_.npy``, ``activations_.npy``, ``scales_.npy``, where there is a background
   ``background_.npy``, and the columns of the history,
-  ``history_.iteration.npy`` and so on, which ``np.load`` opens as well.
+  ``history_.iteration.npy`` and so on, which ``np.load`` opens as well. ``observed_.npy`` is there
+  where entries were missing, ``start_losses_.npy`` where the losses of the starts are known.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from motifold.fit.state import History
 from motifold.storage.schema import (
     HISTORY,
     JSON_MEMBER,
+    OPTIONAL,
     arrays_of,
     check_json_size,
     check_keys,
@@ -178,15 +180,17 @@ def _read(file: BinaryIO) -> CNMF:
         members = members_of(archive, file.seek(0, os.SEEK_END))
         header = _read_header(archive, members)
         model = without_arrays(header)
-        names = (*factors_of(model), *HISTORY)
-        check_keys("the archive", members, {JSON_MEMBER, *(f"{name}.npy" for name in names)})
+        expected = (*factors_of(model), *HISTORY)
+        needed = {JSON_MEMBER, *(f"{name}.npy" for name in expected)}
+        check_keys("the archive", members, needed, [f"{name}.npy" for name in OPTIONAL])
+        names = (*expected, *(name for name in OPTIONAL if f"{name}.npy" in members))
         infos = {name: members[f"{name}.npy"] for name in names}
         check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
         arrays = {name: _read_array(archive, infos[name]) for name in infos}
     check_values(arrays)
     model.background_ = None
-    for name in factors_of(model):
-        setattr(model, name, arrays[name])
+    for name in (*factors_of(model), *OPTIONAL):
+        setattr(model, name, arrays.get(name))
     model.history_ = History(*(arrays[name] for name in HISTORY))
     return model
 

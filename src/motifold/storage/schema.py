@@ -24,11 +24,16 @@ from motifold.solvers import SOLVERS
 JSON_MEMBER = "motifold.json"
 _MAX_JSON_BYTES = 16 * 2**20
 FACTORS, BACKGROUND = ("components_", "activations_", "scales_"), "background_"
+# What a file may lack: where nothing was missing, and files of earlier versions.
+OBSERVED, START_LOSSES = "observed_", "start_losses_"
+OPTIONAL = (OBSERVED, START_LOSSES)
 HISTORY = tuple(f"history_.{column.name}" for column in fields(History))
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*FACTORS, *HISTORY), ("<f8",)),
     **dict.fromkeys(("components_", "activations_", BACKGROUND), ("<f4", "<f8")),
     "history_.iteration": ("<i8",),
+    OBSERVED: ("<f4",),
+    START_LOSSES: ("<f8",),
 }
 _SCALARS: dict[str, type] = {
     **dict.fromkeys(("converged_", "solved_"), bool),
@@ -89,6 +94,8 @@ def factors_of(model: CNMF) -> tuple[str, ...]:
 def arrays_of(model: CNMF) -> dict[str, np.ndarray]:
     arrays = {name: getattr(model, name) for name in factors_of(model)}
     arrays |= {name: getattr(model.history_, name.partition(".")[2]) for name in HISTORY}
+    optional = {name: getattr(model, name) for name in OPTIONAL}
+    arrays |= {name: array for name, array in optional.items() if array is not None}
     return {
         name: np.ascontiguousarray(array, dtype=np.asarray(array).dtype.newbyteorder("<"))
         for name, array in arrays.items()
@@ -196,7 +203,9 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
         raise ValueError("the history is empty.")
     shapes = dict.fromkeys(HISTORY, records)
     shapes |= {"components_": (K, L, N), "activations_": (T, K), "scales_": (K,)}
-    shapes[BACKGROUND] = (N,)
+    shapes |= {BACKGROUND: (N,), OBSERVED: (T, K)}
+    if START_LOSSES in specs:  # as many as there were starts: n_init may have been set anew
+        shapes[START_LOSSES] = (max(1, math.prod(specs[START_LOSSES][0])),)
     for name, (shape, dtype) in specs.items():
         if dtype.str not in DTYPES[name]:
             raise ValueError(f"{name} is of dtype {dtype}, not {' or '.join(DTYPES[name])}.")
@@ -209,7 +218,12 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
 
 def check_values(arrays: Mapping[str, np.ndarray]) -> None:
     for name in arrays.keys() - set(HISTORY):
+        values = arrays[name]
+        if name == START_LOSSES:
+            values = values[~np.isnan(values)]  # starts that were given up
         with np.errstate(invalid="ignore"):
-            low, high = arrays[name].min(), arrays[name].max()
+            low, high = values.min(initial=0), values.max(initial=0)
         if not (low >= 0 and high < np.inf):  # NaN fails both
             raise ValueError(f"{name} must be finite and nonnegative; it is not.")
+        if name == OBSERVED and high > 1:
+            raise ValueError(f"{name} must hold shares, 0 to 1; the largest is {high}.")
