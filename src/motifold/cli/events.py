@@ -48,9 +48,10 @@ def command(
     """List when each motif occurs, as CSV.
 
     The columns are motif (from 0, as in components_), segment (from 0), time, bin and strength.
-    Times are in seconds from the start of the segment where the rate is known, else in bins. Of a
-    recording with missing entries (--missing mask), events of which less than half is observed are
-    left out; without --data nothing is known of what was missing.
+    Times are in seconds, by the recording's own clock where it has one (--time, spikes, NWB), else
+    from the start of the segment; where no rate is known, in bins. Of a recording with missing
+    entries (--missing mask), events of which less than half is observed are left out; without
+    --data nothing is known of what was missing.
 
     \b
     Examples:
@@ -66,12 +67,14 @@ def command(
         fitted = load_model(model)
         origin = fitted.origin_ or {}
         activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
+        starts = origin.get("starts") if origin.get("rate") else None
         if data is not None:
             recording = recording_of(data, options, fitted).checked()
             activations = fitted.transform(
                 recording.X, lengths=recording.lengths, mask=recording.mask
             )
             lengths, rate = recording.lengths, recording.rate
+            starts = recording.starts if rate else None
             if recording.mask is not None:
                 from motifold.findings.decomposition import Decomposition
 
@@ -81,6 +84,7 @@ def command(
             activations,
             lengths=lengths,
             rate=float(rate or 1.0),
+            starts=starts,
             threshold=threshold,
             refractory=refractory,
         )

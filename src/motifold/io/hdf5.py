@@ -28,8 +28,9 @@ from motifold.io.h5_links import follow, leaves
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
+from motifold.io.spike_lists import SPIKES
 
-OPTIONS = {"key", "orientation"}
+OPTIONS = {"key", "orientation", *SPIKES}
 _LISTED = 20
 
 
