@@ -30,6 +30,7 @@ def find_events(
     lengths: Any = None,
     segments: Any = None,
     rate: float = 1.0,
+    starts: Any = None,
     threshold: float = 0.3,
     refractory: float | None = None,
 ) -> Table:
@@ -52,6 +53,9 @@ def find_events(
         Of ``activations``, as in ``CNMF.fit``.
     rate : float, default=1
         Time bins per second; with 1, seconds are bins.
+    starts : sequence of float or None
+        Seconds at which bin 0 of each segment was, as ``Recording.starts``: times are in that
+        clock. None counts from the start of each segment.
     threshold : float, default=0.3
         Least strength, in units of the typical one.
     refractory : float or None, default=None
@@ -61,7 +65,8 @@ def find_events(
     -------
     Table
         In the order of time, with the columns ``motif`` (position in ``components_``),
-        ``segment``, ``time`` (seconds from the start of the segment to the motif's lag 0), ``bin``
+        ``segment``, ``time`` (of the motif's lag 0, in seconds from the start of the segment, or by
+        the clock of ``starts``), ``bin``
         (row of the stacked activations) and ``strength`` (the activation at the peak).
 
     Examples
@@ -90,13 +95,33 @@ def find_events(
     gap = L / 2 if refractory is None else refractory * rate
     if not gap >= 0:
         raise ValueError(f"refractory must be 0 or greater, not {refractory}.")
+    first = starts_of(starts, len(parts))
     records = [
-        {"motif": k, "segment": i, "time": t / rate, "bin": start + t, "strength": strength}
+        {
+            "motif": k,
+            "segment": i,
+            "time": first[i] + t / rate,
+            "bin": start + t,
+            "strength": strength,
+        }
         for k in range(K)
         for i, start, t, strength in _events(parts, k, L, max(1, int(np.ceil(gap))), threshold)
     ]
     records.sort(key=lambda record: (record["bin"], record["motif"]))
     return Table(records, _COLUMNS)
+
+
+def starts_of(starts: Any, n_segments: int) -> list[float]:
+    """Seconds at which segments begin: 0 if that is not known."""
+    if starts is None:
+        return [0.0] * n_segments
+    found = np.asarray(starts, np.float64)
+    if found.shape != (n_segments,) or not np.isfinite(found).all():
+        raise ValueError(
+            f"starts must be a number of seconds for each of the {n_segments} segments, not "
+            f"{starts!r}."
+        )
+    return found.tolist()
 
 
 def _events(
@@ -163,12 +188,13 @@ def event_triggered_average(
     *,
     lengths: Any = None,
     segments: Any = None,
+    starts: Any = None,
 ) -> EventAverage:
     """Average a signal around the events of each motif.
 
     The signal may be X itself or anything recorded at the same time, at its own sampling rate;
-    both start at time 0 of their segment. Samples are taken at the nearest time, and what lies
-    beyond the ends of a segment is left out.
+    both start at time 0 of their segment, or at ``starts``. Samples are taken at the nearest time,
+    and what lies beyond the ends of a segment is left out.
 
     Parameters
     ----------
@@ -182,6 +208,8 @@ def event_triggered_average(
         Samples of the signal per second.
     lengths, segments
         Of the signal, as in ``CNMF.fit``; segments are those of the events, in the same order.
+    starts : sequence of float or None
+        Where events have the recording's clock: when each segment of the signal begins in it.
 
     Returns
     -------
@@ -205,6 +233,7 @@ def event_triggered_average(
     if first >= last:
         raise ValueError(f"window must be (start, end) in seconds with start < end, not {window}.")
     offsets = np.arange(first, last + 1)
+    first_times = starts_of(starts, len(parts))
     motifs = np.unique(events["motif"]).astype(np.intp)
     if len(motifs) == 0:
         raise ValueError("events is empty: there is nothing to average around.")
@@ -218,7 +247,8 @@ def event_triggered_average(
                 "segments: give those of the recording."
             )
         part = parts[record["segment"]]
-        places = int(np.round(record["time"] * rate)) + offsets
+        time = record["time"] - first_times[record["segment"]]
+        places = int(np.round(time * rate)) + offsets
         inside = np.flatnonzero((places >= 0) & (places < len(part)))
         samples = part[places[inside]]
         observed = ~np.isnan(samples)

@@ -14,6 +14,7 @@ from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.events import find_events
 from motifold.findings.order import FeatureCorrelation, correlation_of, picture_order
+from motifold.findings.rows import RowsOnDemand
 from motifold.findings.shuffles import Significance, significance
 from motifold.findings.table import Table
 from motifold.io import Recording
@@ -50,7 +51,11 @@ class Facts:
         """All of it; ``recording`` is in memory and its values are checked."""
         fit, is_training = _taken_apart(model, recording)
         events = find_events(
-            model, fit.known, lengths=fit.segments.lengths, rate=recording.rate or 1.0
+            model,
+            fit.known,
+            lengths=fit.segments.lengths,
+            rate=recording.rate or 1.0,
+            starts=None if recording.rate is None else recording.starts,
         )
         correlation = correlation_of(fit)
         has_axis = recording.feature_axis is not None
@@ -79,6 +84,9 @@ class Facts:
     @property
     def extremes(self) -> tuple[float, float, float]:
         """Smallest, mean and largest value that was observed."""
+        if isinstance(self.fit.X, RowsOnDemand) and not self.n_missing:
+            X = self.fit.X.matrix
+            return float(X.min()), float(X.mean(dtype=np.float64)), float(X.max())
         X, mask = np.asarray(self.recording.X), self.recording.mask
         values = X if mask is None else X[mask]
         return float(values.min()), float(values.mean()), float(values.max())
@@ -143,7 +151,7 @@ def _taken_apart(model: CNMF, recording: Recording) -> tuple[Decomposition, bool
 
     It is if it has the segments of the fit and the fit's activations explain it as well.
     """
-    X, lengths = recording.X, [int(length) for length in recording.lengths or (len(recording.X),)]
+    X, lengths = recording.X, [int(length) for length in recording.lengths or (recording.shape[0],)]
     if model.lengths_ == lengths:
         fit = Decomposition.of(model, X)
         if abs(fit.measured.loss - model.loss_) <= _SAME_LOSS:

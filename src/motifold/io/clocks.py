@@ -122,8 +122,7 @@ def _told(
     if unit > _JITTER * step:
         hints += (f"Times are rounded to {unit:g} s; the rate, {rate:.6g} Hz, is their mean.",)
     strays = [
-        np.abs(stamps[a:b] - stamps[a] - np.arange(b - a) / rate).max()
-        for a, b in pairwise(bounds)
+        np.abs(stamps[a:b] - stamps[a] - np.arange(b - a) / rate).max() for a, b in pairwise(bounds)
     ]
     if max(strays) > 1 / rate:
         hints += (

@@ -88,7 +88,8 @@ def _spikes(path: Path, file: Any, options: Options) -> Spikes:
         raise RecordingError(f"{path}: the units' index does not fit their spike times: damaged.")
     starts = np.r_[0, ends[:-1]].astype(np.intp)
     parts = [times[a:b].astype(np.float64) for a, b in zip(starts, ends, strict=True)]
-    kept, hints = range(len(parts)), ()
+    kept: list[int] = list(range(len(parts)))
+    hints: tuple[str, ...] = ()
     if options.units is not None:
         conditions = conditions_of(path, options.units)
         columns = _columns_of_units(path, file, conditions, len(parts), options.max_bytes)
@@ -105,7 +106,7 @@ def _columns_of_units(
     columns: dict[str, Any] = {name: [] for name in file["units"] if not name.endswith("_index")}
     for condition in conditions:
         if condition.column in columns:
-            cells = _column(path, file, f"units/{condition.column}", max_bytes)
+            cells = _column(path, file, f"units/{condition.column}", max_bytes, texts=True)
             if len(cells) != n:
                 raise RecordingError(
                     f"{path}: units/{condition.column} has {len(cells)} cells for {n} units."
@@ -114,12 +115,15 @@ def _columns_of_units(
     return columns
 
 
-def _column(path: Path, file: Any, name: str, max_bytes: int | None) -> npt.NDArray[Any]:
+def _column(
+    path: Path, file: Any, name: str, max_bytes: int | None, *, texts: bool = False
+) -> npt.NDArray[Any]:
     """All values of a column of a table."""
-    dataset = hdf5.find_dataset(path, file, name, max_bytes)
+    dataset = hdf5.find_dataset(path, file, name, max_bytes, texts=texts)
     if dataset.ndim != 1:
         raise RecordingError(f"{path}: {name} has shape {dataset.shape}; it must be a column.")
-    return np.asarray(hdf5.values_of(path, dataset))
+    values = dataset if dataset.dtype.kind in "OS" else hdf5.values_of(path, dataset)
+    return np.asarray(values[:])
 
 
 def _intervals(path: Path, file: Any, options: Options) -> list[tuple[float, float]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from motifold.data.given import series_of
 from motifold.io.guards import RecordingError, require
 from motifold.io.recording import Recording
 from motifold.io.spikes import Spikes, Stretch
@@ -54,26 +55,18 @@ def from_pynapple(
         raise TypeError(f"from_pynapple takes a TsGroup, TsdFrame or Tsd, not {kind}.")
     if bin_size is not None:
         raise RecordingError(f"{source}: bin_size is for a TsGroup; see bin_average.")
-    X = np.asarray(data.values)
-    X = X[:, None] if X.ndim == 1 else X
-    times = np.asarray(data.index.values)
-    columns = getattr(data, "columns", [0])
-    epochs = data.time_support
-    lengths = [int(np.sum((times >= a) & (times <= b))) for a, b in epochs.values]
-    lengths = [length for length in lengths if length]
-    if sum(lengths) != len(times):
-        raise RecordingError(f"{source}: its epochs overlap; merge them first (IntervalSet.union).")
-    firsts = np.r_[0, np.cumsum(lengths)[:-1]].astype(np.intp)
-    steps = np.diff(times)
-    rate = float(1 / np.median(steps)) if len(steps) else None
+    try:
+        found = series_of(data)
+    except ValueError as error:
+        raise RecordingError(str(error)) from error
     return Recording(
-        X,
+        found.X,
         source,
-        rate,
-        tuple(str(column) for column in columns),
-        tuple(lengths) if len(lengths) > 1 else None,
-        timestamps=times,
-        starts=tuple(times[firsts].tolist()),
+        found.rate,
+        found.names,
+        found.lengths,
+        timestamps=found.times,
+        starts=found.starts,
     )
 
 

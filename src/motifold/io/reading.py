@@ -11,15 +11,14 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from motifold.data.spike_lists import FEWEST, looks_like_spikes
 from motifold.io.guards import RecordingError
 from motifold.io.isolation import read_isolated
 from motifold.io.matrices import Orientation
 from motifold.io.recording import Missing, Negatives, Recording, orientation_hints
 from motifold.io.spike_lists import (
-    FEWEST,
     counted_rows,
     has_spikes,
-    looks_like_spikes,
     told_of_spikes,
 )
 

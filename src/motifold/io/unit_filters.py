@@ -80,7 +80,7 @@ def chosen_units(
         chosen &= condition.holds(source, cells)
         if not chosen.any():
             values, counts = np.unique([_plain(cell) for cell in cells], return_counts=True)
-            have = ", ".join(f"{v!r} ({c})" for v, c in zip(values[:9], counts[:9], strict=True))
+            have = ", ".join(f"'{v}' ({c})" for v, c in zip(values[:9], counts[:9], strict=True))
             raise RecordingError(
                 f"{source}: no unit is left by {condition.column}{condition.sign}"
                 f"{'|'.join(condition.values)}; of {n} units {condition.column} is {have}. Choose "

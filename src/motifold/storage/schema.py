@@ -133,8 +133,9 @@ def without_arrays(header: Mapping[str, Any]) -> CNMF:
     if model.n_iter_ < 0 or model.n_features_in_ < 1 or not model.transform_tol_ >= 0:
         raise ValueError("n_iter_, n_features_in_ or transform_tol_ is out of range.")
     _set_lists(model, fitted["_lengths"], fitted["feature_names_in_"])
-    origin = header.get("recording")
-    model.origin_ = None if origin is None else _checked_origin(origin, len(model.lengths_))
+    model.origin_ = None
+    if "recording" in header:
+        model.origin_ = _checked_origin(header["recording"], len(model.lengths_))
     return model
 
 
