@@ -88,7 +88,7 @@ def test_pynapple():
     assert model.transform(frame).shape == (200, 2)
     with pytest.raises(ValueError, match="the TsdFrame, which has its own segments"):
         model.fit(frame, lengths=[200])
-    group = nap.TsGroup({0: nap.Ts([0.1, 0.2]), 1: nap.Ts([0.4])})
+    group = nap.TsGroup({0: nap.Ts([0.1, 0.2]), 1: nap.Ts([0.3, 0.4])})
     with pytest.raises(TypeError, match=r"from_pynapple\(group, bin_size=0\.02\)"):
         new_model().fit(group)
     with pytest.raises(TypeError, match="not a Ts"):
