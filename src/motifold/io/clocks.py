@@ -104,7 +104,7 @@ def _uneven(
     return (
         f"{source}: the times are not evenly spaced, first between rows {first} and {first + 1} "
         f"(from {stamps[first]:.10g} s by {found:g} s, mostly {step:g} s; {tolerance:.2g} s more "
-        f"or less are taken for rounding, steps from {_GAP:g} times that on for gaps).{back} "
+        f"or less are taken for rounding, steps {_GAP:g} times as long for gaps).{back} "
         "Resample first, or leave the times out and give rate."
     )
 
