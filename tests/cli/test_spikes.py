@@ -121,7 +121,7 @@ def test_sparse_all_the_way(tmp_path):
 def test_the_songbird(mackevicius, tmp_path):
     """The neurons of a zebra finch, as a table with a row for each event that was deconvolved."""
     frames, neurons = np.nonzero(mackevicius["NEURAL"] > 0.05)
-    rows = np.c_[neurons, 100 + frames / 30]
+    rows = np.c_[neurons, 100 + (frames + 0.5) / 30]  # the middle of a frame
     path, model = tmp_path / "bird.txt", tmp_path / "model.npz"
     np.savetxt(path, rows, fmt=["%d", "%.3f"], delimiter="\t")
     refused = CliRunner().invoke(main, ["fit", str(path), "-k", "2", "-l", "20"])

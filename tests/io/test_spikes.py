@@ -115,7 +115,7 @@ def test_a_list_of_spikes_is_never_taken_for_a_recording(tmp_path, rng, sort_by,
     np.save(matrix, rows)
     np.save(turned, rows.T)
     for path in (text, matrix, turned):
-        with pytest.raises(RecordingError, match="looks like a list of spikes.*bin_size=0") as told:
+        with pytest.raises(RecordingError, match=r"list of spikes.*bin_size=0") as told:
             read(path)
         assert f'unit="{columns[0]}" time="{columns[1]}"' in str(told.value)
     assert read(text, orientation="time_first").shape == (400, 2)  # said to be one
@@ -270,7 +270,7 @@ def test_a_group_of_pynapple():
     np.testing.assert_array_equal(found.X, [*COUNTS, [0, 0], [0, 1]])
     np.testing.assert_array_equal(found.X, group.count(0.1).values)
     assert (found.lengths, found.starts) == ((5, 2), (10.0, 20.0))
-    with pytest.raises(RecordingError, match="bin_size=.*the data|From the data: bin_size="):
+    with pytest.raises(RecordingError, match="From the data: bin_size="):
         from_pynapple(group)
 
 
