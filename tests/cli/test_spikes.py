@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from click.testing import CliRunner
 
 import motifold
 from motifold.cli import main
-from motifold.io import read
+from motifold.io import from_spikes, read
+from motifold.io.spikes import with_units
 from motifold.report import write_report
 
 START = 1000.0
@@ -93,6 +95,26 @@ def test_another_table_begins_where_it_begins(fitted, tmp_path):
     path.write_text("\n".join(["neuron,seconds", *rows]) + "\n")
     found = times_of(invoke("events", fitted[0], "--data", path).stdout)
     assert 5000 < found.min() < found.max() < 5010
+
+
+def test_units_that_are_silent_elsewhere(fitted, tmp_path):
+    rows = [f"{n},{t + 0.02 * n:.4f}" for t in 5000 + np.arange(1, 9) for n in range(12) if n != 3]
+    path = tmp_path / "later.csv"
+    path.write_text("\n".join(["neuron,seconds", *rows]) + "\n")
+    assert len(times_of(invoke("events", fitted[0], "--data", path).stdout)) > 0
+    path.write_text("\n".join(["neuron,seconds", *rows, "99,5003.5"]) + "\n")
+    answer = CliRunner().invoke(main, ["events", str(fitted[0]), "--data", str(path)])
+    assert answer.exit_code == 3
+    assert "feature 3 is '4', that of the model '3'" in answer.output
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_columns_of_silent_units_are_zero(sparse):
+    found = from_spikes({"b": [0.0, 0.3], "a": [0.15]}, bin_size=0.1, sparse=sparse)
+    found = with_units(replace(found, options={"bin_size": 0.1}), ["a", "x", "b"])
+    X = found.X.toarray() if sparse else found.X
+    assert X.tolist() == [[0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert "1 of the 3 units of the model have no spikes here" in found.hints[-1]
 
 
 def test_sparse_all_the_way(tmp_path, monkeypatch):

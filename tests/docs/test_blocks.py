@@ -229,7 +229,7 @@ def lay_out_files(folder: Path) -> None:
     for name in ("counts", "recording", "table"):
         np.savetxt(folder / f"{name}.csv", table, delimiter=",", header=header, comments="")
     savemat(folder / "song.mat", {"SONG": X.T, "SONGfs": 200.0})
-    lay_out_spikes(folder, *np.nonzero(X > np.percentile(X, 90)))
+    lay_out_spikes(folder, *np.nonzero(np.percentile(X, 90) < X))
     chirps = np.zeros(16000)
     for start in rng.integers(0, 15000, 12):
         time = np.arange(800) / 8000

@@ -151,6 +151,7 @@ def recording_of(
     ``isolate``: whether in a process of its own, unless the options say.
     """
     from motifold.io import RecordingError, read
+    from motifold.io.spikes import with_units
 
     said = options.pop("isolate", None)
     isolate = isolate if said is None else said
@@ -168,6 +169,7 @@ def recording_of(
         given = {**kept, **given}
     recording = read(path, isolate=isolate, **given)
     if model is not None:
+        recording = with_units(recording, getattr(model, "feature_names_in_", None))
         N, (T, found) = model.n_features_in_, recording.shape
         if found != N:
             fix = "Give a recording of the features that the model was fitted to."

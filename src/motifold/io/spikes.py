@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csc_array, csr_array, issparse
 
 from motifold.io.binning import BinSize, suggest_bin_size
 from motifold.io.guards import RecordingError, allowed_bytes
@@ -174,8 +175,6 @@ class Spikes:
         return X
 
     def _sparse(self, bin_size: float, stretches: Sequence[Stretch]) -> Any:
-        from scipy.sparse import csc_array
-
         T = sum(stretch.n_bins for stretch in stretches)
         found = [
             np.unique(self._places(part, bin_size, stretches), return_counts=True)
@@ -249,6 +248,32 @@ def from_spikes(
     stretch = found.stretch(bins, t_start, t_stop)
     recording = found.counted(bins, [stretch], sparse=sparse, max_bytes=max_bytes)
     return replace(recording, hints=recording.hints + ends_told(recording, t_start, t_stop))
+
+
+def with_units(recording: Recording, units: Any) -> Recording:
+    """Counts of these units, in their order: those of which a file has no spikes are silent.
+
+    What are no counts of spikes, or has units that are not among these, stays as it is.
+    """
+    have = recording.feature_names
+    if units is None or have is None or "bin_size" not in recording.options:
+        return recording
+    names = tuple(str(unit) for unit in units)
+    if have == names or not set(have) < set(names):
+        return recording
+    places = [names.index(name) for name in have]
+    T = recording.shape[0]
+    X: Any
+    if issparse(recording.X):
+        entries = recording.X.tocoo()
+        columns = np.asarray(places)[entries.coords[1]]
+        X = csr_array((entries.data, (entries.coords[0], columns)), shape=(T, len(names)))
+    else:
+        X = np.zeros((T, len(names)), recording.X.dtype)
+        X[:, places] = recording.X
+    silent = len(names) - len(have)
+    told = f"{silent} of the {len(names)} units of the model have no spikes here: they are silent."
+    return replace(recording, X=X, feature_names=names, hints=(*recording.hints, told))
 
 
 def ends_told(recording: Recording, t_start: float | None, t_stop: float | None) -> tuple[str, ...]:
