@@ -101,7 +101,9 @@ def test_units_that_are_silent_elsewhere(fitted, tmp_path):
     rows = [f"{n},{t + 0.02 * n:.4f}" for t in 5000 + np.arange(1, 9) for n in range(12) if n != 3]
     path = tmp_path / "later.csv"
     path.write_text("\n".join(["neuron,seconds", *rows]) + "\n")
-    assert len(times_of(invoke("events", fitted[0], "--data", path).stdout)) > 0
+    answer = invoke("events", fitted[0], "--data", path)
+    assert len(times_of(answer.stdout)) > 0
+    assert "1 of the 12 units of the model have no spikes here" in answer.stderr
     path.write_text("\n".join(["neuron,seconds", *rows, "99,5003.5"]) + "\n")
     answer = CliRunner().invoke(main, ["events", str(fitted[0]), "--data", str(path)])
     assert answer.exit_code == 3

@@ -169,7 +169,10 @@ def recording_of(
         given = {**kept, **given}
     recording = read(path, isolate=isolate, **given)
     if model is not None:
-        recording = with_units(recording, getattr(model, "feature_names_in_", None))
+        aligned = with_units(recording, getattr(model, "feature_names_in_", None))
+        if aligned is not recording:
+            say(f"Hint: {aligned.hints[-1]}", err=True)
+            recording = aligned
         N, (T, found) = model.n_features_in_, recording.shape
         if found != N:
             fix = "Give a recording of the features that the model was fitted to."
