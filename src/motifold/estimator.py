@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.data import Data, Segments
+from motifold.data.given import unpacked
 from motifold.data.observed import observed_shares
 from motifold.data.validation import (
     balanced_start,
@@ -187,7 +188,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         since another one had outdone them, or never begun. ``motifold.findings.start_agreement``
         tells how many of them ended alike.
     origin_ : dict or None
-        How the data was read (``source``, ``rate``, ``options``), where the command line did.
+        How the data was read (``source``, ``rate``, ``options``) and, where it has a clock, the
+        seconds at which its segments begin (``starts``): of a recording.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has names
 
@@ -311,7 +313,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
             Rows are time bins. A list whose elements are 2-D is a list of segments. A sparse matrix
-            or array of ``scipy.sparse`` is read by its entries and never made dense.
+            or array of ``scipy.sparse`` is read by its entries and never made dense. A
+            ``motifold.io.Recording`` and a ``TsdFrame`` of pynapple bring their segments, names,
+            missing entries and clock (``origin_``).
         y : ignored
         lengths : sequence of int or None
             Rows of each segment in a stacked X. Motifs never reach across segments.
@@ -351,11 +355,13 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self._validate_params()
         loss = self._loss()
         solver = find_solver(self.solver, loss)
-        data = recording_of(X, lengths, segments, mask)
+        given = unpacked(X, lengths, segments, mask)
+        X = given.X
+        data = recording_of(*given.data)
         fixed = None
         if self.fixed_components is not None:
-            given = components_init is not None
-            fixed = check_fixed(self.fixed_components, self.n_components, given)
+            has_start = components_init is not None
+            fixed = check_fixed(self.fixed_components, self.n_components, has_start)
         problem = self._problem(data, fixed)
         W, H = self._given_factors(problem, components_init, activations_init)
         self._warn_if_ill_posed()
@@ -376,7 +382,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 engine, state, normalize=self.normalize, keep_order=keep_order
             )
             validate_data(self, _first_segment(X), reset=True, skip_check_array=True)
-            for name, value in attributes.items():
+            for name, value in (attributes | given.attributes).items():
                 setattr(self, name, value)
             masks = [segment.observed for segment in data.segments]
             self.observed_ = observed_shares(self.components_, masks, self.lengths_)
@@ -435,7 +441,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         )
         if self.solved_:  # the fit ended with the solve that transform would repeat
             return self.activations_.copy()
-        return self._transform(self._problem(recording_of(X, lengths, segments, mask)))
+        data = recording_of(*unpacked(X, lengths, segments, mask).data)
+        return self._transform(self._problem(data))
 
     def transform(
         self, X: Any, *, lengths: Any = None, segments: Any = None, mask: Any = None
@@ -450,6 +457,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+            Or a recording, as in ``fit``.
         lengths, segments, mask
             As in ``fit``.
 
@@ -635,8 +643,13 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _checked_new_data(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Problem:
         check_is_fitted(self)
-        problem = self._problem(recording_of(X, lengths, segments, mask))
-        validate_data(self, _first_segment(X), reset=False, skip_check_array=True)
+        given = unpacked(X, lengths, segments, mask)
+        problem = self._problem(recording_of(*given.data))
+        given.check_names(self)
+        with warnings.catch_warnings():
+            if given.names is not None:  # which were compared
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+            validate_data(self, _first_segment(given.X), reset=False, skip_check_array=True)
         return problem
 
     def _checked_activations(

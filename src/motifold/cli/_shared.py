@@ -56,7 +56,13 @@ _READING = (
         help="NaN (and empty cells of tables): refuse, or take as missing.  [default: error]",
     ),
     click.option("--time", metavar="COLUMN", help="Column of a table that has the seconds."),
-    click.option("--bin-size", type=float, metavar="S", help="Seconds of a bin for spikes (NWB)."),
+    click.option("--unit", metavar="COLUMN", help="Column of a table of spikes that has the unit."),
+    click.option("--bin-size", type=float, metavar="S", help="Seconds of a bin for spikes."),
+    click.option(
+        "--units", metavar="WHICH", help='Units (NWB, phy): "quality=good", "group=good|mua", all.'
+    ),
+    click.option("--t-start", type=float, metavar="S", help="Where the bins of spikes begin."),
+    click.option("--t-stop", type=float, metavar="S", help="Where they end."),
     click.option("--epochs", metavar="NAME", help="Intervals (NWB) that become segments: trials."),
     click.option("--window", type=int, metavar="N", help="Samples of a spectrogram's window."),
     click.option("--hop", type=int, metavar="N", help="Samples from one window to the next."),
@@ -73,7 +79,7 @@ _READING = (
 )
 _NAMES = (
     "kind", "key", "orientation", "rate", "negatives", "missing", "time", "bin_size", "epochs",
-    "window", "hop", "scale", "channel", "max_bytes",
+    "window", "hop", "scale", "channel", "max_bytes", "unit", "units", "t_start", "t_stop",
 )  # fmt: skip
 
 
@@ -145,6 +151,7 @@ def recording_of(
     ``isolate``: whether in a process of its own, unless the options say.
     """
     from motifold.io import RecordingError, read
+    from motifold.io.spikes import with_units
 
     said = options.pop("isolate", None)
     isolate = isolate if said is None else said
@@ -157,9 +164,15 @@ def recording_of(
     if origin is not None and origin["options"].get("kind", Path(origin["source"]).suffix) == (
         given.get("kind", path.suffix)
     ):
-        given = {**origin["options"], **given}
+        ends = () if same_source(path, origin["source"]) else ("t_start", "t_stop")
+        kept = {name: value for name, value in origin["options"].items() if name not in ends}
+        given = {**kept, **given}
     recording = read(path, isolate=isolate, **given)
     if model is not None:
+        aligned = with_units(recording, getattr(model, "feature_names_in_", None))
+        if aligned is not recording:
+            say(f"Hint: {aligned.hints[-1]}", err=True)
+            recording = aligned
         N, (T, found) = model.n_features_in_, recording.shape
         if found != N:
             fix = "Give a recording of the features that the model was fitted to."
@@ -168,6 +181,13 @@ def recording_of(
             raise RecordingError(f"{path}: it has {found} features, the model {N}. {fix}")
         _check_names(path, recording, model)
     return recording
+
+
+def same_source(path: Path, source: str) -> bool:
+    """Whether it is the file of the fit: where its recording begins says nothing about others."""
+    from motifold.files import same_file
+
+    return same_file(path, Path(source))
 
 
 def _check_names(path: Path, recording: Recording, model: CNMF) -> None:
@@ -207,7 +227,12 @@ def in_words_of_options(message: str) -> str:
     names = "|".join(_NAMES)
     message = re.sub(r"""\bbeta_loss=["']?([\w.-]*\w)["']?""", r"--loss \1", message)
     message = re.sub(
-        rf"""\b(solver|{names})=["'](\w+)["']""",
+        rf"""\b(solver|{names})=(["'])([^"']+)\2""",
+        lambda m: f"--{m[1].replace('_', '-')} {_quoted(m[3])}",
+        message,
+    )
+    message = re.sub(
+        r"\b(bin_size|t_start|t_stop|max_bytes)=([\d.e-]*\d)",
         lambda m: f"--{m[1].replace('_', '-')} {m[2]}",
         message,
     )
@@ -216,6 +241,11 @@ def in_words_of_options(message: str) -> str:
         lambda m: f"{m[1]} --{m[2].replace('_', '-')}",
         message,
     )
+
+
+def _quoted(value: str) -> str:
+    """As the shell takes it."""
+    return value if re.fullmatch(r"[\w.-]+", value) else f'"{value}"'
 
 
 @contextlib.contextmanager

@@ -139,9 +139,11 @@ def _found(
             "activations": activations,
             "lengths": recording.lengths,
             "X": recording.X,
-            "starts": getattr(recording, "starts", None),
+            "starts": recording.starts,
         }
     rate = None if rate is None else float(rate)
+    if rate is None:
+        of_the_data["starts"] = None  # bins are not counted in seconds
     rule: dict[str, Any] = {"threshold": threshold, "refractory": refractory, "partial": partial}
     return find_events(fitted, rate=rate or 1.0, **rule, **of_the_data), rate
 

@@ -106,6 +106,8 @@ def command(
       motifold fit speech.wav -k 8 -l 0.4s -o speech.npz --report speech.html
       motifold fit song.mat --key SONG --orientation features_first --rate SONGfs -k 3 -l 0.25s
       motifold fit session.nwb --bin-size 0.02 -k 4 -l 1s --resume
+      motifold fit spikes.csv --unit neuron --time seconds --bin-size 0.02 -k 2 -l 0.5s
+      motifold fit kilosort/ --bin-size 0.02 -k 4 -l 1s
       motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
       motifold fit counts.npy -k 5 -l 20 --loss kl
     """
@@ -213,13 +215,11 @@ def _keep_origin(model: CNMF, recording: Recording) -> None:
     """Names of the features, and how the data was read, go with the model."""
     import numpy as np
 
+    from motifold.data.given import origin_of
+
     if recording.feature_names is not None:
         model.feature_names_in_ = np.array(recording.feature_names, dtype=object)
-    model.origin_ = {
-        "source": recording.source,
-        "rate": recording.rate,
-        "options": dict(recording.options),
-    }
+    model.origin_ = origin_of(recording)
 
 
 def _tell(

@@ -91,10 +91,11 @@ def _of_a_model(file: Path) -> dict[str, Any]:
         "iterations": model.n_iter_,
         "stop_reason": model.stop_reason_,
         "loss": model.loss_,
-        "starts": _starts(model),
+        "agreement": _starts(model),
         "kkt_residual": model.kkt_residual_,
         "fitted_to": origin.get("source"),
         "rate": origin.get("rate"),
+        "starts": list(origin.get("starts") or []),
     }
 
 
@@ -107,6 +108,8 @@ def _starts(model: Any) -> str | None:
 
 
 def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:
+    from scipy.sparse import issparse
+
     recording = recording_of(file, options, isolate=True)
     T, N = recording.shape
     values = _examined(recording)
@@ -120,6 +123,8 @@ def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:
         "rate": recording.rate,
         "seconds": recording.seconds,
         "segments": 1 if recording.lengths is None else len(recording.lengths),
+        "starts": list(recording.starts or []),
+        "sparse": issparse(recording.X),
         **values,
         "feature_names": list(recording.feature_names or []),
         "hints": hints,

@@ -16,6 +16,7 @@ from motifold.findings.decomposition import Decomposition
 from motifold.findings.events import find_events
 from motifold.findings.members import feature_table
 from motifold.findings.order import FeatureCorrelation, correlation_of, picture_order
+from motifold.findings.rows import RowsOnDemand
 from motifold.findings.shuffles import Significance, significance
 from motifold.findings.table import Table
 from motifold.io import Recording
@@ -57,7 +58,7 @@ class Facts:
             fit.H,
             lengths=fit.segments.lengths,
             rate=recording.rate or 1.0,
-            starts=getattr(recording, "starts", None),
+            starts=None if recording.rate is None else recording.starts,
             X=fit.X,
             partial=True,
         )
@@ -91,6 +92,9 @@ class Facts:
     @property
     def extremes(self) -> tuple[float, float, float]:
         """Smallest, mean and largest value that was observed."""
+        if isinstance(self.fit.X, RowsOnDemand) and not self.n_missing:
+            X = self.fit.X.matrix
+            return float(X.min()), float(X.mean(dtype=np.float64)), float(X.max())
         X, mask = np.asarray(self.recording.X), self.recording.mask
         values = X if mask is None else X[mask]
         return float(values.min()), float(values.mean()), float(values.max())
@@ -167,7 +171,7 @@ def _taken_apart(model: CNMF, recording: Recording) -> tuple[Decomposition, bool
 
     It is if it has the segments of the fit and the fit's activations explain it as well.
     """
-    X, lengths = recording.X, [int(length) for length in recording.lengths or (len(recording.X),)]
+    X, lengths = recording.X, [int(length) for length in recording.lengths or (recording.shape[0],)]
     if model.lengths_ == lengths:
         fit = Decomposition.of(model, X)
         if abs(fit.measured.loss - model.loss_) <= _SAME_LOSS:

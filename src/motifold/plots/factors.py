@@ -30,7 +30,6 @@ from motifold.plots.style import (
     motif_map,
     prepared_figure,
     scale,
-    time_label,
 )
 from motifold.plots.view import Images, View
 
@@ -68,6 +67,7 @@ def plot_factors(
     feature_axis: Any = None,
     feature_label: str | None = None,
     show: Literal["both", "data", "reconstruction"] = "both",
+    starts: Any = None,
 ) -> Figure:
     """Draw the factors of a fitted model beside the data they explain.
 
@@ -115,6 +115,10 @@ def plot_factors(
         What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
     show : {"both", "data", "reconstruction"}, default="both"
         What to draw in the middle; without X "both" is the reconstruction alone.
+    starts : sequence of float or None
+        Seconds at which each segment begins, as ``Recording.starts``: time is in that clock.
+        Several segments are drawn side by side, and the ticks tell their times; where their clocks
+        overlap (each begins at 0, say), time counts through them all. None counts from 0.
 
     Returns
     -------
@@ -135,7 +139,7 @@ def plot_factors(
     """
     check_rate(rate)
     fit = Decomposition.of(model, X, activations, lengths, mask)
-    view = View.from_range(time_range, rate, fit.shape[0])
+    view = View.from_range(time_range, rate, fit.segments.lengths, starts)
     names = getattr(model, "feature_names_in_", None)
     features = Features.from_options(fit.shape[1], feature_axis, feature_label, names)
     order = picture_order(fit, sort_features, has_axis=feature_axis is not None)
@@ -230,7 +234,7 @@ def _draw_motifs(figure: Figure, grid: GridSpec, panels: _Panels) -> list[Axes]:
 def _draw_activations(axes: Axes, panels: _Panels) -> None:
     """One lane per motif, the first on top, all on one scale."""
     K = panels.activations.shape[1]
-    times = in_time(panels.view.start + panels.times, panels.view.rate)
+    times = panels.view.place(panels.view.start + panels.times)
     heights = 0.95 * np.minimum(panels.activations, 1)
     floors = np.arange(K)[::-1]
     for k, floor in enumerate(floors):
@@ -265,5 +269,5 @@ def _draw_recordings(
         no_motif_beside = row > len(panels.motifs)
         panels.features.draw_labels(axes, shown=no_motif_beside)
         mark_segments(axes, panels.breaks, panels.view.rate)
-    axes.set_xlabel(time_label("time", panels.view.rate))
+    panels.view.label_time(axes)
     return image

@@ -8,6 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
+from motifold.data import Segments
+from motifold.data.validation import is_list_of_segments
 from motifold.findings.decomposition import stacked
 from motifold.findings.profiles import FeatureOrder
 from motifold.findings.table import Table
@@ -16,10 +18,8 @@ from motifold.plots.style import (
     Features,
     check_rate,
     colour,
-    in_time,
     prepared_figure,
     scale,
-    time_label,
 )
 from motifold.plots.view import View
 
@@ -35,6 +35,8 @@ def plot_raster(
     time_range: tuple[float, float] | None = None,
     feature_names: Any = None,
     figure: Figure | SubFigure | None = None,
+    lengths: Any = None,
+    starts: Any = None,
 ) -> Figure:
     """Draw a recording with its features sorted, so that sequences show as diagonals.
 
@@ -57,6 +59,12 @@ def plot_raster(
         Names of the features, in their own order: at the right, where they fit (up to 40).
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
+    lengths : sequence of int or None
+        Rows of each segment of X; None means one, or those of a list.
+    starts : sequence of float or None
+        Seconds at which each segment begins, as ``Recording.starts``: time is in that clock.
+        Several segments are drawn side by side, and the ticks tell their times; where their clocks
+        overlap (each begins at 0, say), time counts through them all. None counts from 0.
 
     Returns
     -------
@@ -80,7 +88,10 @@ def plot_raster(
             f"X must have the {len(order.order)} features (columns) that were sorted; its shape is "
             f"{data.shape}."
         )
-    view = View.from_range(time_range, rate, len(data))
+    if lengths is None and is_list_of_segments(X):
+        lengths = [part.shape[0] for part in X]
+    segments = Segments.of(len(data), lengths)
+    view = View.from_range(time_range, rate, segments.lengths, starts)
     figure = prepared_figure(figure, (11.0, 5.0))
     grid = figure.add_gridspec(2, 2, width_ratios=[0.015, 1], height_ratios=[0.1, 1])
     above = figure.add_subplot(grid[0, 1], label="events")
@@ -91,11 +102,11 @@ def plot_raster(
     features.draw_image(
         axes, image, view.span, cmap=IMAGE_MAP, norm=scale(image), interpolation="nearest"
     )
-    axes.set_xlabel(time_label("time", rate))
+    view.label_time(axes)
     axes.tick_params(labelleft=False, left=False)
     _draw_names(axes, order, feature_names)
     _draw_strip(strip, order, features)
-    _draw_events(above, events, view, rate)
+    _draw_events(above, events, view)
     return figure
 
 
@@ -137,7 +148,7 @@ def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
     strip.set_yticks([])
 
 
-def _draw_events(above: Axes, events: Table | None, view: View, rate: float | None) -> None:
+def _draw_events(above: Axes, events: Table | None, view: View) -> None:
     above.axis("off")
     if events is None or len(events) == 0:
         return
@@ -148,6 +159,6 @@ def _draw_events(above: Axes, events: Table | None, view: View, rate: float | No
     if "partial" in events.columns:  # hollow: the end of the segment cuts it off
         cut = events["partial"][drawn].astype(bool)
         faces = ["none" if hollow else shade for hollow, shade in zip(cut, shades, strict=True)]
-    places = in_time(bins[drawn], rate), motifs[drawn]
+    places = view.place(bins[drawn]), motifs[drawn]
     above.scatter(*places, facecolors=faces, edgecolors=shades, marker="v", s=16)
     above.set_ylim(events["motif"].max() + 0.7, -0.7)

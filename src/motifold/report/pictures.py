@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 from motifold.findings.facts import Facts
+from motifold.findings.times import Clock
 from motifold.plots import plot_loss, plot_significance
 from motifold.plots.contributions import draw_contributions
 from motifold.plots.factors import draw_factors
@@ -57,7 +58,7 @@ def reconstruction(facts: Facts) -> Markup:
     """Data, reconstruction and what is left, and the part of each motif."""
     fit, features, view = facts.fit, features_of(facts), _closer(facts)
     breaks = fit.segments.breaks(view.start, view.stop)
-    first = draw_reconstruction(facts.recording.X, fit.rows, features, view, breaks)
+    first = draw_reconstruction(fit.X, fit.rows, features, view, breaks)
     every = list(range(facts.model.n_components))
     second = draw_contributions(fit, features, view, every)
     return join(
@@ -99,14 +100,19 @@ def significance(facts: Facts) -> Markup:
 
 
 def _whole(facts: Facts) -> View:
-    return View.from_bins(0, len(facts.fit.H), facts.recording.rate)
+    return View.from_bins(0, len(facts.fit.H), facts.recording.rate, _clock(facts))
+
+
+def _clock(facts: Facts) -> Clock:
+    recording = facts.recording
+    return Clock.of(recording.rate, facts.fit.segments.lengths, recording.starts)
 
 
 def _closer(facts: Facts) -> View:
     """The busiest stretch; the whole recording where that is no longer."""
     if facts.excerpt is None:
         return _whole(facts)
-    return View.from_bins(*facts.excerpt, facts.recording.rate)
+    return View.from_bins(*facts.excerpt, facts.recording.rate, _clock(facts))
 
 
 def _grey(facts: Facts) -> str:

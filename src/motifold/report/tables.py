@@ -193,6 +193,10 @@ def data_table(facts: Facts) -> Markup:
     if recording.rate is not None:
         rows += [["time bins per second", f"{recording.rate:g}"]]
         rows += [["duration", f"{T / recording.rate:.4g} s"]]
+        if recording.starts is not None and any(recording.starts):
+            more = ", …" if len(recording.starts) > 5 else ""
+            firsts = ", ".join(f"{start:.10g}" for start in recording.starts[:5])
+            rows += [["begins at (s)", firsts + more]]
     rows += [["segments", len(facts.fit.segments.lengths)]]
     rows += [["smallest, mean, largest value", extremes]]
     if facts.n_missing:

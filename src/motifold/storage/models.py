@@ -7,7 +7,8 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
   JSON lacks, are ``{"float": "nan"}``, ``"inf"`` or ``"-inf"``; a solver object is
   ``{"solver": "hals", "options": {...}}``; indices are a list. A parameter that is not there has
   its default. ``recording``, which may be missing, tells how the data was read: ``source``,
-  ``rate`` and the ``options`` of ``motifold.io.read``.
+  ``rate`` and the ``options`` of ``motifold.io.read``, and where the clock is known ``starts``,
+  the seconds at which each segment begins.
 - ``components_.npy``, ``activations_.npy``, ``scales_.npy``, where there is a background
   ``background_.npy``, and the columns of the history,
   ``history_.iteration.npy`` and so on, which ``np.load`` opens as well. ``observed_.npy`` is there

@@ -140,7 +140,9 @@ def without_arrays(header: Mapping[str, Any]) -> CNMF:
     if model.n_iter_ < 0 or model.n_features_in_ < 1 or not model.transform_tol_ >= 0:
         raise ValueError("n_iter_, n_features_in_ or transform_tol_ is out of range.")
     _set_lists(model, fitted["_lengths"], fitted["feature_names_in_"])
-    model.origin_ = _checked_origin(header["recording"]) if "recording" in header else None
+    model.origin_ = None
+    if "recording" in header:
+        model.origin_ = _checked_origin(header["recording"], len(model.lengths_))
     return model
 
 
@@ -153,9 +155,16 @@ def _stop_reason(reason: str) -> str:
     return reason
 
 
-def _checked_origin(origin: Any) -> dict[str, Any]:
+def _checked_origin(origin: Any, n_segments: int) -> dict[str, Any]:
     """How the data was read: text and numbers only. Nothing is read by it but on demand."""
-    check_keys("recording", origin, {"source", "rate", "options"})
+    check_keys("recording", origin, {"source", "rate", "options"}, ("starts",))
+    starts = origin.get("starts")
+    if starts is not None and not (
+        _is_list_of(float, starts)
+        and len(starts) == n_segments
+        and all(math.isfinite(start) for start in starts)
+    ):
+        raise ValueError(f"recording.starts must be {n_segments} numbers, one for each segment.")
     check_keys("recording.options", origin["options"], set(), origin["options"])
     values = (origin["source"], origin["rate"], *origin["options"].values())
     if not all(value is None or type(value) in (str, int, float) for value in values):
