@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.data import Data, Segments
+from motifold.data.held_out import HoldOut
 from motifold.data.validation import (
     balanced_start,
     check_factor,
@@ -178,6 +179,12 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Whether ``activations_`` are what ``transform`` gives for the training data.
     origin_ : dict or None
         How the data was read (``source``, ``rate``, ``options``), where the command line did.
+    preparation_ : Preparation or None
+        What was done to the data before the fit, where the command line or
+        ``motifold.prepare.from_pipeline`` set it. ``fit`` clears it; ``transform`` does not apply it.
+    held_out_ : HoldOut or None
+        Which stretches of the recording the fit has not seen, where the command line (or you, with
+        ``hold_out``) set it. ``fit`` clears it.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has names
 
@@ -220,6 +227,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     }
 
     origin_: dict[str, Any] | None = None  # set by who read the data
+    preparation_: Any = None  # set by who prepared it
+    held_out_: HoldOut | None = None  # set by who cut it
     background_: Array | None = None  # models of 0.1 have none
 
     def __init__(
@@ -366,6 +375,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             validate_data(self, _first_segment(X), reset=True, skip_check_array=True)
             for name, value in attributes.items():
                 setattr(self, name, value)
+            self.preparation_ = self.held_out_ = None  # what is known of another fit's data
 
         with (
             self._workers(problem) as workers,

@@ -1,8 +1,10 @@
 """From motifs to findings: choose the model, test its motifs, read when they occur."""
 
+from motifold.data.held_out import HoldOut
 from motifold.findings.agreement import dissimilarity
 from motifold.findings.consensus import Consensus, find_consensus
 from motifold.findings.events import EventAverage, event_triggered_average, find_events
+from motifold.findings.held_out import hold_out
 from motifold.findings.power import explained_power
 from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
 from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
@@ -15,6 +17,7 @@ __all__ = [
     "Consensus",
     "EventAverage",
     "FeatureOrder",
+    "HoldOut",
     "MotifExtent",
     "Sequenciness",
     "Significance",
@@ -25,6 +28,7 @@ __all__ = [
     "explained_power",
     "find_consensus",
     "find_events",
+    "hold_out",
     "mark_junctions",
     "motif_extent",
     "sequenciness",

@@ -27,7 +27,10 @@ from motifold.model.measures import ROWS
 
 Test = Literal["entries", "blocks"]
 
-_NOTHING = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
+_NOTHING = {
+    "train_loss": np.nan, "test_error": np.nan, "predicted": np.nan, "n_tested": 0,
+    "n_significant": 0,
+}  # fmt: skip
 _HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held out
 # With a loss by ratios no held-out entry is predicted below this share of its feature's mean: one
 # spike where a model says "never" would outweigh all else.
@@ -132,35 +135,75 @@ def _validate(
     means = _means(X[train], shown)
     if not np.isfinite(copy.activations_).all():  # one fit that failed is no reason to lose all
         return {"block": fold, **_NOTHING}
-    error = np.nan
+    error = predicted = np.nan
     if settings.test == "entries":
         assert shown is not None
         rows = Decomposition.of(copy).rows
         where = _both(observed, ~shown)
         error = _relative_error(loss_of(copy.beta_loss), X[train], rows, where, means)
     elif settings.test == "blocks":
-        error = fold_error(copy, data, test, rng, means)
+        halves = predict_fold(copy, data, test, rng)
+        if halves is not None:
+            error = halves.error(loss_of(copy.beta_loss), means)
+            predicted = halves.predicted()
     return {
         "block": fold,
         "train_loss": float(copy.loss_),
         "test_error": error,
+        "predicted": predicted,
         **_significant(copy, X[test], data.ids[test], seed, settings),
     }
 
 
-def fold_error(
-    model: CNMF,
-    data: SweepData,
-    test: npt.NDArray[np.intp],
-    rng: np.random.Generator,
-    means: Floats | None = None,
-) -> float:
-    """Relative error of each half of the features, with activations found from the other half.
+@dataclass(frozen=True)
+class FoldPrediction:
+    """A held-out fold, each half of its features predicted from the other half."""
+
+    X: Any  # (T, N)
+    rows: Callable[[int, int], Array]  # of what is predicted
+    where: Mask  # (T, 1) or (T, N): what counts
+
+    def error(self, loss: Loss, means: Floats | None = None) -> float:
+        """The relative loss; ``means`` of the training data are what one by ratios is relative to."""
+        return _relative_error(loss, self.X, self.rows, self.where, means)
+
+    def predicted(self) -> float:
+        """Share of the features' variance over time that is predicted, up to one common factor.
+
+        The squared correlation of X and X̂ (with its sign), each less the means of its features: a
+        rate that is constant, of which longer motifs explain more, counts nothing.
+        """
+        N = self.X.shape[1]
+        n, x, y, xx, yy, xy = np.zeros((6, N))
+        for a in range(0, len(self.where), ROWS):
+            block = self.where[a : a + ROWS]
+            if not block.any():
+                continue
+            rows = dense(self.X[a : a + ROWS]).astype(np.float64)
+            there = np.broadcast_to(block, rows.shape)
+            data = np.where(there, rows, 0)
+            fit = np.where(there, self.rows(a, a + len(rows)), 0)
+            n += there.sum(axis=0)
+            x, y = x + data.sum(axis=0), y + fit.sum(axis=0)
+            xx, yy = xx + np.square(data).sum(axis=0), yy + np.square(fit).sum(axis=0)
+            xy += (data * fit).sum(axis=0)
+        n = np.maximum(n, 1)
+        of_X, of_fit = (xx - x * x / n).sum(), (yy - y * y / n).sum()
+        if of_X <= 0 or of_fit <= 0:
+            return 0.0 if of_X > 0 else np.nan
+        covariance = (xy - x * y / n).sum()
+        return float(covariance * abs(covariance) / (of_X * of_fit))
+
+
+def predict_fold(
+    model: CNMF, data: SweepData, test: npt.NDArray[np.intp], rng: np.random.Generator
+) -> FoldPrediction | None:
+    """Each half of the features of a fold, with activations found from the other half.
 
     The gaps around the fold, which the fit has not seen either, lend the motifs that reach into
     it. Bins less than ``n_lags`` from where the data ends do not count: a motif that is cut off
-    there rests on a few lags, and what it makes of the other half may be anything. ``means`` are
-    those of the features in the training data, which a loss by ratios is relative to.
+    there rests on a few lags, and what it makes of the other half may be anything. None where a
+    half has nothing to show.
     """
     L, T = model.n_lags, data.X.shape[0]
     a, b = max(0, test[0] - L), min(T, test[-1] + 1 + L)
@@ -168,12 +211,12 @@ def fold_error(
     order = rng.permutation(X.shape[1])
     halves = order[::2], order[1::2]
     if len(halves[1]) == 0:
-        return np.nan  # a single feature has no other half
+        return None  # a single feature has no other half
     fits = []
     for shown, hidden in (halves, halves[::-1]):
         seen = None if observed is None else observed[:, shown]
         if seen is not None and not seen.any():
-            return np.nan
+            return None
         H = activations_of(
             X[:, shown],
             model.components_[:, :, shown],
@@ -192,8 +235,19 @@ def fold_error(
         return X_hat
 
     counted = segments.inner(L) & np.isin(np.arange(a, b), test)
-    where = _both(observed, counted[:, None])
-    return _relative_error(loss_of(model.beta_loss), X, rows, where, means)
+    return FoldPrediction(X, rows, _both(observed, counted[:, None]))
+
+
+def fold_error(
+    model: CNMF,
+    data: SweepData,
+    test: npt.NDArray[np.intp],
+    rng: np.random.Generator,
+    means: Floats | None = None,
+) -> float:
+    """Relative error of a fold that is predicted so; NaN where it cannot be."""
+    halves = predict_fold(model, data, test, rng)
+    return np.nan if halves is None else halves.error(loss_of(model.beta_loss), means)
 
 
 def _significant(

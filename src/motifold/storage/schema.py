@@ -20,6 +20,14 @@ from motifold.fit.state import History
 from motifold.fit.stop import StopReason
 from motifold.model.losses import loss_of
 from motifold.solvers import SOLVERS
+from motifold.storage.preparation import (
+    PREFIX,
+    check_learnt,
+    decoded_hold_out,
+    decoded_preparation,
+    learnt_arrays,
+    learnt_names,
+)
 
 JSON_MEMBER = "motifold.json"
 _MAX_JSON_BYTES = 16 * 2**20
@@ -89,10 +97,11 @@ def factors_of(model: CNMF) -> tuple[str, ...]:
 def arrays_of(model: CNMF) -> dict[str, np.ndarray]:
     arrays = {name: getattr(model, name) for name in factors_of(model)}
     arrays |= {name: getattr(model.history_, name.partition(".")[2]) for name in HISTORY}
-    return {
+    arrays = {
         name: np.ascontiguousarray(array, dtype=np.asarray(array).dtype.newbyteorder("<"))
         for name, array in arrays.items()
     }
+    return arrays | learnt_arrays(model.preparation_)
 
 
 # --- checks -------------------------------------------------------------------------------------
@@ -116,7 +125,7 @@ def check_json_size(size: int) -> None:
 def without_arrays(header: Mapping[str, Any]) -> CNMF:
     """The model that the JSON describes, its arrays still missing."""
     top = {"format", "format_version", "motifold_version", "params", "fitted"}
-    check_keys(JSON_MEMBER, header, top, ("recording",))
+    check_keys(JSON_MEMBER, header, top, ("recording", "preparation", "held_out"))
     params, fitted = header["params"], header["fitted"]
     check_keys("params", params, {"n_components", "n_lags"}, inspect.signature(CNMF).parameters)
     names = {_IN_FILES.get(name, name) for name in _SCALARS}
@@ -134,6 +143,10 @@ def without_arrays(header: Mapping[str, Any]) -> CNMF:
         raise ValueError("n_iter_, n_features_in_ or transform_tol_ is out of range.")
     _set_lists(model, fitted["_lengths"], fitted["feature_names_in_"])
     model.origin_ = _checked_origin(header["recording"]) if "recording" in header else None
+    if "preparation" in header:
+        model.preparation_ = decoded_preparation(header["preparation"], model.n_features_in_)
+    if "held_out" in header:
+        model.held_out_ = decoded_hold_out(header["held_out"], model.lengths_)
     return model
 
 
@@ -197,9 +210,12 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
     shapes = dict.fromkeys(HISTORY, records)
     shapes |= {"components_": (K, L, N), "activations_": (T, K), "scales_": (K,)}
     shapes[BACKGROUND] = (N,)
+    learnt = learnt_names(model.preparation_)
+    shapes |= dict.fromkeys(learnt, (N,))
+    dtypes = DTYPES | dict.fromkeys(learnt, ("<f8",))
     for name, (shape, dtype) in specs.items():
-        if dtype.str not in DTYPES[name]:
-            raise ValueError(f"{name} is of dtype {dtype}, not {' or '.join(DTYPES[name])}.")
+        if dtype.str not in dtypes[name]:
+            raise ValueError(f"{name} is of dtype {dtype}, not {' or '.join(dtypes[name])}.")
         if shape != shapes[name]:
             raise ValueError(
                 f"{name} has shape {short(shape)}; by the parameters, the segments and the other "
@@ -209,6 +225,9 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
 
 def check_values(arrays: Mapping[str, np.ndarray]) -> None:
     for name in arrays.keys() - set(HISTORY):
+        if name.startswith(PREFIX):
+            check_learnt(name, arrays[name])
+            continue
         with np.errstate(invalid="ignore"):
             low, high = arrays[name].min(), arrays[name].max()
         if not (low >= 0 and high < np.inf):  # NaN fails both
