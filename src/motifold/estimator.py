@@ -181,7 +181,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         How the data was read (``source``, ``rate``, ``options``), where the command line did.
     preparation_ : Preparation or None
         What was done to the data before the fit, where the command line or
-        ``motifold.prepare.from_pipeline`` set it. ``fit`` clears it; ``transform`` does not apply it.
+        ``motifold.prepare.from_pipeline`` set it. ``fit`` clears it; ``transform`` does not do it.
     held_out_ : HoldOut or None
         Which stretches of the recording the fit has not seen, where the command line (or you, with
         ``hold_out``) set it. ``fit`` clears it.

@@ -171,8 +171,8 @@ def test_names_of_features_come_out_again():
 
 def test_mistakes_are_told():
     X = counts()
+    X[3, 2] = -1
     with pytest.raises(ValueError, match=r"SquareRoot: the first is -1, at row 3, column 2"):
-        X[3, 2] = -1
         SquareRoot().fit(X)
     with pytest.warns(UserWarning, match="0.1 time bins, which changes next to nothing"):
         Smooth(0.001, rate=100).fit(X)

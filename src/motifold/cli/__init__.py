@@ -22,6 +22,7 @@ _COMMANDS = (
     "fit",
     "transform",
     "events",
+    "significance",
     "report",
     "sweep",
     "reproduce",

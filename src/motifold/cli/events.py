@@ -59,15 +59,22 @@ def command(
     """
     with friendly():
         from motifold.findings import find_events
+        from motifold.findings.unseen import prepared_recording
 
         inputs = {"the model": model, "the recording": data}
         check_outputs({"--output": output}, inputs)
         check_ending("--output", output, TABLE)
         fitted = load_model(model)
         origin = fitted.origin_ or {}
+        if data is None and fitted.held_out_ is not None:
+            raise click.UsageError(
+                f"{model} was fitted to a part of its recording, so its own activations do not "
+                f"tell times: give the recording, --data {origin.get('source') or 'FILE'}."
+            )
         activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
         if data is not None:
             recording = recording_of(data, options, fitted).checked()
+            recording = prepared_recording(fitted, recording)
             activations = fitted.transform(
                 recording.X, lengths=recording.lengths, mask=recording.mask
             )

@@ -120,11 +120,14 @@ def command(
         rows = [[record[name] for name in table.columns] for record in table]
         keep_text(output, csv_text(table.columns, rows), "The table")
     if as_json:
-        print_json({"output": output, "runs": table.records, "suggested": found.suggested})
+        told = {"suggested": found.suggested, "notes": found.notes}
+        print_json({"output": output, "runs": table.records, **told})
         return
     say(repr(table))
     for name, value in found.suggested.items():
         say(f"Suggested {name}: {'no clear answer' if value is None else value}")
+    for note in found.notes:
+        say(f"Note: {note}", err=True)
     say(f"{len(table)} runs: {output}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,7 @@ def _stretches(layout: Segments, fraction: float, n_blocks: int) -> tuple[tuple[
         end = (i + 1) * T / n_blocks
         a, b = (_snapped(layout, place, near) for place in (end - fraction * T / n_blocks, end))
         cuts = [a, *layout.breaks(a, b).tolist(), b]
-        found += [
-            (first, last) for first, last in zip(cuts, cuts[1:], strict=False) if last > first
-        ]
+        found += [(first, last) for first, last in pairwise(cuts) if last > first]
     return tuple(found)
 
 

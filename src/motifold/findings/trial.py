@@ -164,7 +164,7 @@ class FoldPrediction:
     where: Mask  # (T, 1) or (T, N): what counts
 
     def error(self, loss: Loss, means: Floats | None = None) -> float:
-        """The relative loss; ``means`` of the training data are what one by ratios is relative to."""
+        """The relative loss; one by ratios is relative to ``means``, of the training data."""
         return _relative_error(loss, self.X, self.rows, self.where, means)
 
     def predicted(self) -> float:

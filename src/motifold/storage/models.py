@@ -12,7 +12,8 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
   be missing, tells what the fit has not seen of it: ``lengths``, ``stretches``, ``gap`` and
   ``fingerprint``.
 - ``components_.npy``, ``activations_.npy``, ``scales_.npy``, where there is a background
-  ``background_.npy``, where steps have learnt something ``preparation_.0.scale_.npy`` and so on, and the columns of the history,
+  ``background_.npy``, where steps have learnt something ``preparation_.0.scale_.npy`` and so on,
+  and the columns of the history,
   ``history_.iteration.npy`` and so on, which ``np.load`` opens as well.
 """
 
