@@ -294,7 +294,7 @@ def spikes(seed: int, strength: float) -> np.ndarray:
 @pytest.mark.slow
 def test_lags_on_spikes_are_not_the_longest_tried():
     """By extent they would be: noise fills the window. (docs/how-to/choose.md has more of them.)"""
-    quick = dict(n_seeds=4, n_init=2, tol=1e-2, n_null=0, n_jobs=1, progress=False)
+    quick = {"n_seeds": 4, "n_init": 2, "tol": 1e-2, "n_null": 0, "n_jobs": 1, "progress": False}
     found = motifold.sweep(spikes(1, 0.6), n_components=2, n_lags=[10, 20, 30, 60], **quick)
     assert found.suggested["n_lags"] in (20, 30)
     assert found.notes == []

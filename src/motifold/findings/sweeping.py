@@ -30,6 +30,7 @@ from motifold.findings.store import RunStore, run_key
 from motifold.findings.table import Table
 from motifold.findings.trial import Run, Settings, SweepData, Test, run_trial
 from motifold.fit.progress import work_bar
+from motifold.prepare import Preparation
 
 _OWN = {"random_state", "n_jobs", "verbose", "callback", "warm_start"}  # the sweep's business
 
@@ -127,6 +128,7 @@ def sweep(
     lengths: Any = None,
     segments: Any = None,
     mask: Any = None,
+    preparation: Preparation | None = None,
     n_jobs: int | None = None,
     progress: bool = True,
     **grid: Any,
@@ -161,6 +163,9 @@ def sweep(
     lengths, segments, mask
         As in ``CNMF.fit``. Missing entries count nowhere, but for the test of significance and
         ``x_ortho_cost``, in which they are zero.
+    preparation : Preparation or None, default=None
+        What is done to X before every fit. What it learns, such as scales, each fit learns from the
+        rows that it sees.
     n_jobs : int or None, default=None
         Number of processes; None means all cores. Results do not depend on it.
     progress : bool, default=True
@@ -189,9 +194,11 @@ def sweep(
         raise ValueError(f"n_seeds must be 1 or greater, not {n_seeds}.")
     if test not in ("entries", "blocks", None):
         raise ValueError(f'test must be "entries", "blocks" or None, not {test!r}.')
-    data = SweepData.from_arrays(arrays, masks)
+    data = SweepData.from_arrays(arrays, masks, preparation)
     settings = Settings(test, n_blocks, n_null, alpha)
     known = fingerprint_of_all([*arrays, *(masks or [])])
+    if preparation is not None:
+        known = f"{known} after: {preparation.describe()}"
     store = RunStore(path, {"data": known, **settings.as_dict()})
     trials = [(point, seed) for point in points for seed in range(n_seeds)]
     with work_bar(len(trials), "sweep", "run", shown=progress) as bar:

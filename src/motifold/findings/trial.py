@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse, vstack
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold.data import Segments
@@ -24,6 +25,7 @@ from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, obser
 from motifold.model import Array, Mask
 from motifold.model.losses import Loss, loss_of
 from motifold.model.measures import ROWS
+from motifold.prepare import Preparation
 
 Test = Literal["entries", "blocks"]
 
@@ -58,19 +60,45 @@ class SweepData:
     X: Any  # (T, N), zero where it is missing; an array, or a sparse matrix by rows
     segments: Segments
     mask: Mask | None = None  # (T, N), True = observed
+    preparation: Preparation | None = None  # not fitted: each fit learns it from what it sees
 
     @classmethod
-    def from_arrays(cls, arrays: list[Any], masks: list[Mask] | None = None) -> SweepData:
+    def from_arrays(
+        cls,
+        arrays: list[Any],
+        masks: list[Mask] | None = None,
+        preparation: Preparation | None = None,
+    ) -> SweepData:
         """From checked segments; one segment is not copied."""
         stack = partial(vstack, format="csr") if issparse(arrays[0]) else np.concatenate
         X = arrays[0] if len(arrays) == 1 else stack(arrays)
         segments = Segments([array.shape[0] for array in arrays])
-        return cls(X, segments, None if masks is None else np.concatenate(masks))
+        return cls(X, segments, None if masks is None else np.concatenate(masks), preparation)
 
     @property
     def ids(self) -> npt.NDArray[np.intp]:
         """Number of the segment of each row, (T,)."""
         return self.segments.ids
+
+    def prepared(self, train: npt.NDArray[np.intp] | None = None) -> SweepData:
+        """Prepared by what is learnt from the rows ``train``, of all without.
+
+        Nothing is smoothed across the borders of those rows.
+        """
+        if self.preparation is None:
+            return self
+        X, ids = self.X, self.ids
+        if self.mask is not None:  # to a preparation, NaN is missing
+            X = np.where(self.mask, dense(X), np.nan)
+        learnt = clone(self.preparation)
+        if train is None:
+            X = learnt.fit_transform(X, segments=ids)
+        else:
+            learnt.fit(X[train], segments=mark_junctions(train, ids))
+            within = np.isin(np.arange(X.shape[0]), train)
+            borders = np.r_[False, (within[1:] != within[:-1]) | (ids[1:] != ids[:-1])]
+            X = learnt.transform(X, segments=np.cumsum(borders))
+        return replace(self, X=X if self.mask is None else np.nan_to_num(X), preparation=None)
 
     def observed(self, rows: npt.NDArray[np.intp]) -> Mask | None:
         """What is observed of these rows, (rows, N); None if all is."""
@@ -94,8 +122,9 @@ def run_trial(data: SweepData, parameters: dict[str, Any], seed: int, settings: 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the table says it
             warnings.filterwarnings("ignore", "All motifs are empty")
-            model.fit(data.X, segments=data.ids, mask=data.mask)
             validation = _validate(data, model, seed, settings)
+            data = data.prepared()
+            model.fit(data.X, segments=data.ids, mask=data.mask)
     except Exception as error:
         error.add_note(f"in the run of {parameters} with seed {seed}")
         raise
@@ -120,9 +149,11 @@ def _validate(
     fold = seed % settings.n_blocks
     if settings.test is None and settings.n_null == 0:
         return {"block": fold, **_NOTHING}
-    X, L = data.X, model.n_lags
+    L = model.n_lags
     split = BlockTimeSeriesSplit(settings.n_blocks, gap=L)
-    train, test = list(split.split(X))[fold]
+    train, test = list(split.split(data.X))[fold]
+    data = data.prepared(train)
+    X = data.X
     rng = np.random.default_rng([fold, settings.n_blocks])  # the same mask for the whole grid
     copy = CNMF(**model.get_params())
     observed = data.observed(train)

@@ -43,6 +43,11 @@ def warnings_of(facts: Facts) -> list[str]:
 
 def _of_the_test(facts: Facts) -> list[str]:
     told = []
+    if facts.significance is None:
+        told.append(
+            "The motifs are not tested: the fit has seen all of this recording. Whether they are "
+            "more than chance is not known (see Significance)."
+        )
     held = facts.model.held_out_
     if facts.unseen is not None and facts.unseen.kind == "held out":
         assert held is not None
