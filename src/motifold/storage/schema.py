@@ -143,6 +143,7 @@ def without_arrays(header: Mapping[str, Any]) -> CNMF:
         raise ValueError("n_iter_, n_features_in_ or transform_tol_ is out of range.")
     _set_lists(model, fitted["_lengths"], fitted["feature_names_in_"])
     model.origin_ = _checked_origin(header["recording"]) if "recording" in header else None
+    model.preparation_ = model.held_out_ = None
     if "preparation" in header:
         model.preparation_ = decoded_preparation(header["preparation"], model.n_features_in_)
     if "held_out" in header:
