@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.data import Data, Segments
 from motifold.data.given import unpacked
+from motifold.data.held_out import HoldOut
 from motifold.data.observed import observed_shares
 from motifold.data.validation import (
     balanced_start,
@@ -190,6 +191,12 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     origin_ : dict or None
         How the data was read (``source``, ``rate``, ``options``) and, where it has a clock, the
         seconds at which its segments begin (``starts``): of a recording.
+    preparation_ : Preparation or None
+        What was done to the data before the fit, where the command line or
+        ``motifold.prepare.from_pipeline`` set it. ``fit`` clears it; ``transform`` does not do it.
+    held_out_ : HoldOut or None
+        Which stretches of the recording the fit has not seen, where the command line (or you, with
+        ``hold_out``) set it. ``fit`` clears it.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has names
 
@@ -232,6 +239,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     }
 
     origin_: dict[str, Any] | None = None  # set by who read the data
+    preparation_: Any = None  # set by who prepared it
+    held_out_: HoldOut | None = None  # set by who cut it
     background_: Array | None = None  # models of 0.1 have none
     observed_: Array | None = None
     start_losses_: Array | None = None  # files of 0.1 do not tell
@@ -387,6 +396,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             masks = [segment.observed for segment in data.segments]
             self.observed_ = observed_shares(self.components_, masks, self.lengths_)
             self.start_losses_ = record.all_losses
+            self.preparation_ = self.held_out_ = None  # what is known of another fit's data
 
         with (
             self._workers(problem) as workers,

@@ -23,7 +23,7 @@ FLOORS = [
     ["motifold.engines"],
     ["motifold.fit"],
     ["motifold.state", "motifold._compat"],
-    ["motifold.estimator", "motifold.datasets", "motifold.io"],
+    ["motifold.estimator", "motifold.datasets", "motifold.io", "motifold.prepare"],
     ["motifold.storage", "motifold.findings"],
     ["motifold.plots", "motifold.matching"],
     ["motifold.report", "motifold.reproduce"],
@@ -33,6 +33,7 @@ LATE = {("motifold.estimator", "motifold.storage.models")}  # inside CNMF.save
 # Private attributes of others that a module may use, until they are arguments or public.
 PRIVATE = {
     "motifold.storage.schema": {"_validate_params"},  # scikit-learn's
+    "motifold.storage.preparation": {"_validate_params"},
     "motifold.findings.processes": {"_exit"},  # of os
 }
 ELSEWHERE = {("motifold.engines.cpu.threads", "time")}  # to sleep, not to count

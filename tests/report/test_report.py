@@ -104,6 +104,17 @@ def test_numbers_are_the_models(model):
     assert facts.fit.busiest(10**6) == (0, 500)
 
 
+def test_a_p_value_says_on_which_data_and_in_sample_there_is_none(report, model, tmp_path):
+    text = report.read_text()
+    assert "p-value (" not in text
+    assert "a p-value on what the motifs were found in means nothing" in text
+    path = tmp_path / "other.html"
+    write_report(path, model, recording_of(X[::-1][:300]))
+    text = path.read_text()
+    assert "p-value (this recording)" in text
+    assert "which is not the one of the fit" in text
+
+
 def test_motifs_count_from_0(report, model):
     text = report.read_text()
     choices = re.findall(r'<option value="(\d*)">([^<]*)</option>', text)
@@ -159,8 +170,10 @@ def test_warnings_in_plain_words(model):
     assert not other.is_training
     assert "not the recording" in " ".join(sentences.warnings_of(other))
     assert other.fit.busiest(150)[1] <= 200
-    same = " ".join(sentences.warnings_of(Facts.gather(model, recording_of(X))))
-    assert "p-values" in same
+    facts = Facts.gather(model, recording_of(X))
+    same = " ".join(sentences.warnings_of(facts))
+    assert "The motifs are not tested" in same
+    assert facts.significance is None
     assert "converged" not in same
 
 

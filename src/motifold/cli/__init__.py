@@ -23,6 +23,7 @@ _COMMANDS = (
     "transform",
     "events",
     "features",
+    "significance",
     "report",
     "sweep",
     "reproduce",

@@ -32,6 +32,21 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a file cannot be used, 4 an optio
 missing, 130 interrupted (Ctrl-C), 143 ended (SIGTERM)."""
 
 FILE = click.Path(path_type=Path)
+
+
+class _SpectrogramScale(click.Choice):
+    """What ``--scale`` takes; who means the features is told how to say so."""
+
+    def __init__(self) -> None:
+        super().__init__(["log", "magnitude", "power"])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The scale, or a complaint in click's way."""
+        if value in ("std", "mean-variance", "max"):
+            self.fail(f"{value!r} scales features: --scale-features {value}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 _READING = (
     click.option("--kind", metavar="ENDING", help="What the file is, if its name does not tell."),
     click.option(
@@ -66,9 +81,7 @@ _READING = (
     click.option("--epochs", metavar="NAME", help="Intervals (NWB) that become segments: trials."),
     click.option("--window", type=int, metavar="N", help="Samples of a spectrogram's window."),
     click.option("--hop", type=int, metavar="N", help="Samples from one window to the next."),
-    click.option(
-        "--scale", type=click.Choice(["log", "magnitude", "power"]), help="Of the spectrogram."
-    ),
+    click.option("--scale", type=_SpectrogramScale(), help="Of the spectrogram."),
     click.option("--channel", type=int, metavar="N", help="Of a sound, from 0; else their mean."),
     click.option("--max-bytes", type=int, metavar="N", help="What compressed data may unpack to."),
     click.option(

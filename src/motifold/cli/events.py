@@ -97,6 +97,12 @@ def command(
         check_outputs({"--output": output}, inputs)
         _check_kind(kind_of_output, output, session)
         fitted = load_model(model)
+        if data is None and fitted.held_out_ is not None:
+            source = (fitted.origin_ or {}).get("source") or "FILE"
+            raise click.UsageError(
+                f"{model} was fitted to a part of its recording, so its own activations do not "
+                f"tell times: give the recording, --data {source}."
+            )
         found, rate = _found(fitted, data, options, threshold, refractory, partial)
         if output is not None:
             duration = fitted.n_lags / (rate or 1.0)
@@ -127,12 +133,13 @@ def _found(
 ) -> tuple[Table, float | None]:
     """The events, and the rate where it is known."""
     from motifold.findings import find_events
+    from motifold.findings.unseen import prepared_recording
 
     origin = fitted.origin_ or {}
     rate = origin.get("rate") or options.get("rate")
     of_the_data: dict[str, Any] = {"starts": origin.get("starts")}
     if data is not None:
-        recording = recording_of(data, options, fitted).checked()
+        recording = prepared_recording(fitted, recording_of(data, options, fitted).checked())
         activations = fitted.transform(recording.X, lengths=recording.lengths, mask=recording.mask)
         rate = recording.rate
         of_the_data = {

@@ -96,6 +96,8 @@ def _of_a_model(file: Path) -> dict[str, Any]:
         "fitted_to": origin.get("source"),
         "rate": origin.get("rate"),
         "starts": list(origin.get("starts") or []),
+        "preparation": None if model.preparation_ is None else model.preparation_.describe(),
+        "held_out": None if model.held_out_ is None else f"{100 * model.held_out_.share:.3g}%",
     }
 
 

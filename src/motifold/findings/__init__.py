@@ -1,8 +1,10 @@
 """From motifs to findings: choose the model, test its motifs, read when they occur."""
 
+from motifold.data.held_out import HoldOut
 from motifold.findings.agreement import StartAgreement, dissimilarity, start_agreement
 from motifold.findings.consensus import Consensus, find_consensus
 from motifold.findings.events import EventAverage, event_triggered_average, find_events
+from motifold.findings.held_out import hold_out
 from motifold.findings.members import feature_table
 from motifold.findings.power import explained_power
 from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
@@ -16,6 +18,7 @@ __all__ = [
     "Consensus",
     "EventAverage",
     "FeatureOrder",
+    "HoldOut",
     "MotifExtent",
     "Sequenciness",
     "Significance",
@@ -28,6 +31,7 @@ __all__ = [
     "feature_table",
     "find_consensus",
     "find_events",
+    "hold_out",
     "mark_junctions",
     "motif_extent",
     "sequenciness",

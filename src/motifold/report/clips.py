@@ -16,8 +16,10 @@ from motifold.estimator import CNMF
 from motifold.files import check_writable, refuse_replacing, write_whole
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.times import bins_of
+from motifold.findings.unseen import prepared_recording
 from motifold.io import Options, Recording
 from motifold.io.reading import READERS
+from motifold.prepare import ScaleFeatures, SquareRoot
 
 if TYPE_CHECKING:
     from motifold.io.audio import Sound
@@ -90,16 +92,29 @@ def write_sound(
             f"{recording.source}: it is no sound file, or not there any more. Only the motifs of "
             "a sound file can be heard."
         )
+    if not is_audible(model):
+        assert model.preparation_ is not None
+        raise ValueError(
+            "The motifs are not those of a spectrogram any more, since the data was prepared "
+            f"({model.preparation_.describe()}): they cannot be heard."
+        )
     T, lengths = recording.shape[0], recording.lengths
     start, stop = bins_of(time_range, recording.rate, T, cut=True)
     if activations is None:
-        activations = model.transform(recording.X, lengths=lengths, mask=recording.mask)
+        prepared = prepared_recording(model, recording.checked())
+        activations = model.transform(prepared.X, lengths=lengths, mask=prepared.mask)
     H = np.asarray(activations)
     if H.shape != (T, K):
         raise ValueError(f"activations must have shape {(T, K)}, not {H.shape}.")
     fit = Decomposition.of(model, None, H, lengths)
     waveform = sound.invert(fit.part(motif, start, stop), start)
     write_whole(path, wav(waveform, sound.rate))
+
+
+def is_audible(model: CNMF) -> bool:
+    """Whether motifs are in the units of the spectrogram: neither scaled nor roots of it."""
+    steps = [] if model.preparation_ is None else model.preparation_.steps_
+    return not any(isinstance(step, (ScaleFeatures, SquareRoot)) for step in steps)
 
 
 def sound_of(recording: Recording) -> Sound | None:

@@ -51,6 +51,7 @@ def _body(facts: Facts, title: str) -> Markup:
         ),
         _section(
             "Data and activations",
+            _sentence(sentences.preparation(facts)),
             tables.data_table(facts),
             pictures.overview(facts),
             pictures.closer_look(facts),
@@ -61,7 +62,7 @@ def _body(facts: Facts, title: str) -> Markup:
         _section(
             "Significance",
             tag("p", sentences.outcome_of_the_test(facts)),
-            pictures.significance(facts),
+            None if facts.significance is None else pictures.significance(facts),
         ),
         _section(
             "The fit",
@@ -75,6 +76,10 @@ def _body(facts: Facts, title: str) -> Markup:
         _section("Versions", tables.version_table()),
         tag("footer", f"Made by motifold {__version__}."),
     )
+
+
+def _sentence(text: str | None) -> Markup | None:
+    return None if text is None else tag("p", text)
 
 
 def _section(title: str, *children: Markup | None) -> Markup:

@@ -89,7 +89,8 @@ def loss_curve(facts: Facts) -> Markup:
 
 
 def significance(facts: Facts) -> Markup:
-    """Each motif over its shuffled copies."""
+    """Each motif over its shuffled copies, where it was tested."""
+    assert facts.significance is not None
     return _picture(
         plot_significance(facts.significance).figure,
         "Skewness of each motif's overlap with the data, and the distribution of its copies.",

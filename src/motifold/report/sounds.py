@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from motifold.findings.facts import Facts
-from motifold.report.clips import sound_of, wav
+from motifold.report.clips import is_audible, sound_of, wav
 from motifold.report.markup import Markup, tag
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def players(facts: Facts) -> list[Markup] | None:
     reconstruction there, with the phase of the recording.
     """
     sound = sound_of(facts.recording)
-    if sound is None:
+    if sound is None or not is_audible(facts.model):
         return None
     return [_pair(facts, sound, k) for k in range(facts.model.n_components)]
 

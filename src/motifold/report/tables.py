@@ -22,7 +22,7 @@ def motif_table(facts: Facts) -> Markup:
     of = "reconstruction" if facts.fit.loss.by_ratios else "power"
     head = ["motif", f"share of {of}", "events"]
     head += [] if per_minute is None else ["events per minute"]
-    head += ["p-value", "significant"]
+    head += [] if facts.significance is None else [_p_value(facts), "significant"]
     rows = []
     for k, share in enumerate(facts.shares):
         row: list[Any] = [_swatch(k), f"{100 * share:.1f}%", str(facts.counts[k])]
@@ -54,9 +54,17 @@ def _swatch(k: int) -> Markup:
 
 def _verdict(facts: Facts, k: int) -> list[str]:
     found = facts.significance
+    if found is None:
+        return []
     if not found.tested[k]:
         return ["–", "not tested: one feature only, or empty"]
     return [f"{found.p_value[k]:.2g}", "yes" if found.significant[k] else "no"]
+
+
+def _p_value(facts: Facts) -> str:
+    assert facts.unseen is not None
+    where = "held-out data" if facts.unseen.kind == "held out" else "this recording"
+    return f"p-value ({where})"
 
 
 def event_table(facts: Facts) -> Markup:
@@ -175,6 +183,9 @@ def parameter_table(facts: Facts) -> Markup:
         name: value for name, value in parameters.items() if name not in ("callback", "verbose")
     }
     kept |= {f"reading: {name}": value for name, value in facts.recording.options.items()}
+    if facts.model.preparation_ is not None:
+        steps = facts.model.preparation_.steps_
+        kept |= {f"preparation {i}": step for i, step in enumerate(steps, start=1)}
     return _table(["parameter", "value"], [[name, repr(value)] for name, value in kept.items()])
 
 
