@@ -142,6 +142,23 @@ def test_sparse_all_the_way(tmp_path, monkeypatch):
     assert "0, 0.004, 1" in report.read_text()  # smallest, mean and largest, zeros included
 
 
+def test_sparse_prepared_and_held_out(tmp_path, monkeypatch):
+    """Counts of a clock that does not begin at 0 stay sparse where a part of them is held out."""
+    monkeypatch.setattr("motifold.io.spikes._SMALL", 0)
+    rng = np.random.default_rng(0)
+    rows = [(n, 100 + t + 0.02 * n) for t in np.sort(rng.uniform(0, 58, 40)) for n in range(6)]
+    path, model = tmp_path / "a.tsv", tmp_path / "model.npz"
+    path.write_text("\n".join(["unit\ttime", *(f"{n}\t{t:.4f}" for n, t in rows)]) + "\n")
+    given = ("--bin-size", 0.02, "--t-start", 100, "--t-stop", 160)
+    fit = ("-k", 1, "-l", 8, "--max-iter", 4, "--sqrt", "--scale-features", "std")
+    invoke("fit", path, *given, *fit, "--test-fraction", 0.3, "-o", model)
+    assert motifold.load(model).origin_["starts"] == [100.0]
+    told = json.loads(invoke("significance", model, "--data", path, "--json").stdout)
+    assert told
+    found = times_of(invoke("events", model, "--data", path).stdout)
+    assert 100 <= found.min() < found.max() < 160
+
+
 @pytest.mark.slow
 def test_the_songbird(mackevicius, tmp_path):
     """The neurons of a zebra finch, as a table with a row for each event that was deconvolved."""

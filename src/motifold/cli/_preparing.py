@@ -136,16 +136,15 @@ def part_to_fit(
     recording: Recording, preparation: Preparation | None, held: HoldOut | None
 ) -> FittedPart:
     """The part; the preparation, if there is one, is fitted to it alone."""
-    import numpy as np
-
     from motifold.data import Segments
+    from motifold.findings.unseen import matrix_of
 
     X, lengths = recording.X, recording.lengths
     if held is not None:
-        X = np.asarray(X)[held.train]
-        lengths = tuple(Segments.of(len(X), segments=held.train_segments).lengths)
+        X = matrix_of(X)[held.train]
+        lengths = tuple(Segments.of(X.shape[0], segments=held.train_segments).lengths)
     if preparation is not None:
-        X = preparation.fit_transform(np.asarray(X), lengths=lengths)
+        X = preparation.fit_transform(matrix_of(X), lengths=lengths)
     mask = None
     if recording.mask is not None:
         mask = recording.mask if held is None else recording.mask[held.train]

@@ -96,7 +96,7 @@ def command(
             {
                 "tested_on": unseen.kind,
                 "data": str(data),
-                "time_bins": len(unseen.X),
+                "time_bins": unseen.X.shape[0],
                 "n_null": n_null,
                 "alpha": alpha,
                 "motifs": table.records,
@@ -154,7 +154,7 @@ def _unseen(fitted: CNMF, recording: Recording, new_data: bool) -> Unseen:
 
 
 def _where(unseen: Unseen, fitted: CNMF, recording: Recording) -> str:
-    bins = len(unseen.X)
+    bins = unseen.X.shape[0]
     long = f"{bins} time bins" if recording.rate is None else f"{bins / recording.rate:.3g} s"
     if unseen.kind == "other":
         return f"in {recording.source} ({long}), declared as new data"

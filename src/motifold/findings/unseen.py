@@ -25,11 +25,11 @@ def prepared_recording(model: CNMF, recording: Recording) -> Recording:
     """The recording as the model's own data was prepared; ``recording`` is checked."""
     if model.preparation_ is None:
         return recording
-    X = model.preparation_.transform(_matrix(recording.X), lengths=recording.lengths)
+    X = model.preparation_.transform(matrix_of(recording.X), lengths=recording.lengths)
     return replace(recording, X=X)
 
 
-def _matrix(X: Any) -> Any:
+def matrix_of(X: Any) -> Any:
     """As an array, or sparse as it is."""
     return X if issparse(X) else np.asarray(X)
 
@@ -49,7 +49,7 @@ class Unseen:
         ``recording`` is checked, and not prepared. Another recording is taken for one that the fit
         has not seen: whether that is so, only the user knows.
         """
-        held, X = model.held_out_, _matrix(recording.X)
+        held, X = model.held_out_, matrix_of(recording.X)
         if held is not None and held.is_of(X):
             rows, layout = X[held.test], Segments.of(len(held.test), segments=held.test_segments)
             if model.preparation_ is not None:  # no smoothing from beyond the stretch

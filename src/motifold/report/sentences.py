@@ -126,9 +126,9 @@ def _where(facts: Facts) -> str:
     assert unseen is not None
     on = " Tested on this recording, which is not the one of the fit."
     if unseen.kind == "held out":
-        all_of_it = _duration(len(unseen.X), rate)
+        all_of_it = _duration(unseen.X.shape[0], rate)
         on = f" Tested on the {all_of_it} of this recording that were held out of the fit."
-    if tested == len(unseen.X):
+    if tested == unseen.X.shape[0]:
         return on
     return f"{on} To save time the test took the last {_duration(tested, rate)} of it."
 
