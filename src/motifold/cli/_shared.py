@@ -61,7 +61,16 @@ _READING = (
     click.option("--window", type=int, metavar="N", help="Samples of a spectrogram's window."),
     click.option("--hop", type=int, metavar="N", help="Samples from one window to the next."),
     click.option(
-        "--scale", type=click.Choice(["log", "magnitude", "power"]), help="Of the spectrogram."
+        "--scale",
+        type=click.Choice(["sqrt", "magnitude", "power", "log1p", "log"]),
+        help="Of the spectrogram.  [default: sqrt]",
+    ),
+    click.option(
+        "--noise-floor",
+        type=float,
+        metavar="X",
+        help="Share of the time that a frequency of a sound is silent; that level is taken off.  "
+        "[default: 0.1 for sqrt and log1p]",
     ),
     click.option("--channel", type=int, metavar="N", help="Of a sound, from 0; else their mean."),
     click.option("--max-bytes", type=int, metavar="N", help="What compressed data may unpack to."),
@@ -73,7 +82,7 @@ _READING = (
 )
 _NAMES = (
     "kind", "key", "orientation", "rate", "negatives", "missing", "time", "bin_size", "epochs",
-    "window", "hop", "scale", "channel", "max_bytes",
+    "window", "hop", "scale", "noise_floor", "channel", "max_bytes",
 )  # fmt: skip
 
 
@@ -157,7 +166,7 @@ def recording_of(
     if origin is not None and origin["options"].get("kind", Path(origin["source"]).suffix) == (
         given.get("kind", path.suffix)
     ):
-        given = {**origin["options"], **given}
+        given = {**_of_then(origin), **given}
     recording = read(path, isolate=isolate, **given)
     if model is not None:
         N, (T, found) = model.n_features_in_, recording.shape
@@ -168,6 +177,19 @@ def recording_of(
             raise RecordingError(f"{path}: it has {found} features, the model {N}. {fix}")
         _check_names(path, recording, model)
     return recording
+
+
+def _of_then(origin: dict[str, Any]) -> dict[str, Any]:
+    """The options of the fit; those of a sound in 0.1 were what was the default then."""
+    from motifold.io.reading import READERS
+
+    options: dict[str, Any] = origin["options"]
+    kind = str(options.get("kind", Path(origin["source"]).suffix)).lstrip(".").lower()
+    if READERS.get(f".{kind}") != "audio" or {"window", "hop", "scale"} <= {*options}:
+        return options
+    from motifold.io.audio import OF_0_1
+
+    return {**OF_0_1, **options}
 
 
 def _check_names(path: Path, recording: Recording, model: CNMF) -> None:

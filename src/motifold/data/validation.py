@@ -311,6 +311,30 @@ def check_fixed(fixed: Any, K: int, given: bool) -> Mask | None:
     return chosen if chosen.any() else None
 
 
+def check_support(support: Any, lengths: list[int], K: int) -> Mask:
+    """Where activations may differ from zero, (T, K); a list of arrays for as many segments."""
+    name, T = "activation_support", sum(lengths)
+    listed = is_list_of_segments(support)
+    if listed and [len(part) for part in support] != lengths:
+        raise ValueError(
+            f"{name}: its segments have {[len(part) for part in support]} rows, those of X {lengths}."
+        )
+    array = np.concatenate([np.asarray(part) for part in support]) if listed else support
+    array = np.asarray(array)
+    if array.shape != (T, K):
+        raise ValueError(
+            f"{name} must have shape (n_samples, n_components) = {(T, K)}, as the activations; it "
+            f"has {array.shape}."
+        )
+    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
+        raise ValueError(
+            f"{name} must be True (or 1) where a motif may start, and False (or 0) elsewhere."
+        )
+    if not array.any():
+        raise ValueError(f"{name} is False everywhere: no motif may start at any time.")
+    return np.ascontiguousarray(array, dtype=bool)
+
+
 def _as_array(X: Any, name: str) -> Array:
     """A 2-D float32 or float64 array, the memory of X itself where possible."""
     dtype = getattr(X, "dtype", None)

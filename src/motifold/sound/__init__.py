@@ -1,0 +1,3 @@
+"""Sound taken apart by its motifs."""
+
+from __future__ import annotations
