@@ -25,6 +25,7 @@ from motifold.data.validation import (
     check_recording,
     check_support,
     is_list_of_segments,
+    looks_turned,
     recording_of,
 )
 from motifold.engines.base import Engine
@@ -354,6 +355,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         problem = self._problem(data, fixed, activation_support)
         W, H = self._given_factors(problem, components_init, activations_init)
         self._warn_if_ill_posed()
+        if len(data.layout.lengths) == 1:
+            self._warn_if_turned(data.T, data.N)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
         record = SearchState(seeds.tolist())
         if watcher is not None:
@@ -715,6 +718,16 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             UserWarning,
             stacklevel=4,
         )
+
+    def _warn_if_turned(self, T: int, N: int) -> None:
+        if looks_turned(T, N):
+            warnings.warn(
+                f"X has {T} rows and {N} columns, and rows are time bins. {T} is the number of "
+                f"frequencies of a transform of {2 * T - 2} samples: if X is a spectrogram of "
+                "shape (frequency, time), as librosa gives it, fit its transpose, X.T.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _warn_if_empty(self) -> None:
         if self.reconstruction_err_ == 0 or self.components_.any():

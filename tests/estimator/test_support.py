@@ -1,4 +1,4 @@
-"""``activation_support``: no motif starts where it may not, in any solver, and all else is optimal."""
+"""``activation_support``: no motif starts where it may not, whatever the solver."""
 
 from __future__ import annotations
 

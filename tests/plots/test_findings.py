@@ -174,3 +174,20 @@ def test_matched_motifs_are_drawn_below_their_partners_and_shifted_onto_them():
         np.testing.assert_allclose(drawn, 0 if k == 1 else partner)
     with pytest.raises(ValueError, match="same lags"):
         plot_match(a, b[:, :5])
+
+
+def test_the_average_of_a_spectrogram_is_right_side_up():
+    """Neighbours that are correlated have the first at the bottom, others at the top."""
+    rng = np.random.default_rng(0)
+    events = Table([{"motif": 0, "segment": 0, "time": 2.0}])
+    noise = rng.random((500, 40))
+    smooth = np.apply_along_axis(np.convolve, 1, noise, np.ones(9), mode="same")
+    for signal, upwards in [(smooth, True), (noise, False)]:
+        average = event_triggered_average(signal, events, (-1, 1), rate=100)
+        bottom, top = plot_event_average(average).axes[0].get_ylim()
+        assert (bottom < top) == upwards
+    average = event_triggered_average(noise, events, (-1, 1), rate=100)
+    figure = plot_event_average(average, feature_axis=np.linspace(0, 4000, 40))
+    assert figure.axes[0].get_ylabel() == "frequency (Hz)"
+    bottom, top = figure.axes[0].get_ylim()
+    assert bottom < top

@@ -19,6 +19,8 @@ from motifold.model import Array, Mask
 
 _ROWS_AT_A_TIME = 4096
 
+_LEAST_FREQUENCIES = 129  # of a spectrogram as others make them: windows of 256 samples
+
 
 def check_recording(
     X: Any,
@@ -311,14 +313,26 @@ def check_fixed(fixed: Any, K: int, given: bool) -> Mask | None:
     return chosen if chosen.any() else None
 
 
+def looks_turned(T: int, N: int) -> bool:
+    """Whether (T, N) is the shape of a spectrogram as librosa gives it, (frequency, time).
+
+    A transform of 256, 512, … samples has one frequency more than half of them. Nobody counts time
+    bins like that, unless frequencies are counted so, too.
+    """
+
+    def frequencies(n: int) -> bool:
+        return n >= _LEAST_FREQUENCIES and (n - 1) & (n - 2) == 0
+
+    return frequencies(T) and not frequencies(N)
+
+
 def check_support(support: Any, lengths: list[int], K: int) -> Mask:
     """Where activations may differ from zero, (T, K); a list of arrays for as many segments."""
     name, T = "activation_support", sum(lengths)
     listed = is_list_of_segments(support)
-    if listed and [len(part) for part in support] != lengths:
-        raise ValueError(
-            f"{name}: its segments have {[len(part) for part in support]} rows, those of X {lengths}."
-        )
+    rows = [len(part) for part in support] if listed else lengths
+    if rows != lengths:
+        raise ValueError(f"{name}: its segments have {rows} rows, those of X {lengths}.")
     array = np.concatenate([np.asarray(part) for part in support]) if listed else support
     array = np.asarray(array)
     if array.shape != (T, K):

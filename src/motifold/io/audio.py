@@ -94,8 +94,8 @@ class Sound:
     def masked(self, masks: Masks, start: int, stop: int) -> npt.NDArray[Any]:
         """The sound of time bins start to stop under a mask of its transform, (samples,).
 
-        ``masks(a, b)`` are those of time bins a to b. Bins beside the stretch reach into it, and are
-        asked for: so it is the cut of what all bins would give, whatever the stretch is.
+        ``masks(a, b)`` are those of time bins a to b. Bins beside the stretch reach into it, and
+        are asked for: so it is the cut of what all bins would give, whatever the stretch is.
         """
         begin, end = self.samples(start, stop)
         out = np.zeros(end - begin)
@@ -145,8 +145,8 @@ def _what_was_done(sound: Sound, options: Options) -> tuple[str, ...]:
     return (
         f"What is factorised is {names.get(sound.scale, 'log |S|')} of windows of {sound.window} "
         f"samples ({1000 * sound.window / sound.rate:.0f} ms), one every {sound.hop} "
-        f"({1000 * sound.hop / sound.rate:.3g} ms){_floor(sound)}. Others by window, hop, scale and "
-        "noise_floor.",
+        f"({1000 * sound.hop / sound.rate:.3g} ms){_floor(sound)}. Others by window, hop, scale "
+        "and noise_floor.",
     )
 
 

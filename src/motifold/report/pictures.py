@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from typing import Any
 
 from motifold.findings.facts import Facts
@@ -117,7 +118,11 @@ def features_of(facts: Facts) -> Features:
     """The axis of the features, in the order of the pictures."""
     names = getattr(facts.model, "feature_names_in_", None)
     found = Features.from_options(facts.fit.shape[1], facts.recording.feature_axis, None, names)
-    return found if facts.order is None else found.reordered(facts.order)
+    if facts.order is not None:
+        return found.reordered(facts.order)
+    # An order of their own without numbers: most likely frequencies, low ones first.
+    upwards = facts.recording.feature_axis is None and facts.correlation.shows_an_order
+    return replace(found, upwards=upwards)
 
 
 def _picture(figure: Any, alternative: str, caption: str, *, narrow: bool = False) -> Markup:

@@ -57,7 +57,7 @@ class Scale:
 
 
 def remove_floor(X: Array, share: float) -> None:
-    """Take the noise floor off: of every feature the value it does not exceed in that share of time.
+    """Take the noise floor off: what a feature does not exceed in that share of the time.
 
     X (time, features) is changed; what was below is zero.
 

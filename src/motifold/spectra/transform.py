@@ -34,9 +34,9 @@ class Transform:
     """Hann windows whose middle is at the times 0, hop, 2·hop, …; beyond the ends is silence.
 
     A sound of n samples has 1 + n // hop *rows*, the frames whose middle lies in it (librosa's
-    ``center=True``). A few *frames* more, before the first and after the last row, touch it as well:
-    with them the inverse is exact to the last sample. Magnitudes are those of the sound: a sine of
-    amplitude a has a/2.
+    ``center=True``). A few *frames* more, before the first and after the last row, touch it as
+    well: with them the inverse is exact to the last sample. Magnitudes are those of the sound: a
+    sine of amplitude a has a/2.
 
     Parameters
     ----------
