@@ -166,7 +166,7 @@ def recording_of(
     if origin is not None and origin["options"].get("kind", Path(origin["source"]).suffix) == (
         given.get("kind", path.suffix)
     ):
-        given = {**_of_then(origin), **given}
+        given = {**options_of_then(origin), **given}
     recording = read(path, isolate=isolate, **given)
     if model is not None:
         N, (T, found) = model.n_features_in_, recording.shape
@@ -179,7 +179,7 @@ def recording_of(
     return recording
 
 
-def _of_then(origin: dict[str, Any]) -> dict[str, Any]:
+def options_of_then(origin: dict[str, Any]) -> dict[str, Any]:
     """The options of the fit; those of a sound in 0.1 were what was the default then."""
     from motifold.io.reading import READERS
 

@@ -25,7 +25,7 @@ _NAMED_FEATURES = 20  # up to so many features each has its own tick
 _MARKED_SEGMENTS = 100
 _MISSING = "0.78"  # the grey of entries that are NaN: no shade of the map is grey
 # Frequencies of a sound go up to so many Hz at least, are so many at least, and have so many rows.
-_HEARD, _LEAST_OF_SOUND, _ROWS_OF_SOUND = 1000, 32, 400
+_HEARD, _LEAST_OF_SOUND, _ROWS_OF_SOUND = 1000, 65, 400
 _DARKEST = 99.5  # percentile of the values from which on they are drawn in the darkest shade
 
 
@@ -153,7 +153,9 @@ class Features:
                 "or leave it out."
             )
         label = feature_label or "frequency (Hz)"
-        return cls._of_sound(values, label) if _is_sound(values, label) else cls(values, label, values)
+        return (
+            cls._of_sound(values, label) if _is_sound(values, label) else cls(values, label, values)
+        )
 
     @classmethod
     def _of_sound(cls, values: npt.NDArray[Any], label: str) -> Features:

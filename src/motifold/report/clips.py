@@ -18,6 +18,7 @@ from motifold.findings.decomposition import Decomposition
 from motifold.findings.times import bins_of
 from motifold.io import Options, Recording
 from motifold.io.reading import READERS
+from motifold.sound import Separation
 from motifold.sound.masks import masks_of
 
 if TYPE_CHECKING:
@@ -122,6 +123,20 @@ def there(sound: Sound, start: int, stop: int) -> npt.NDArray[Any]:
     return sound.waveform[begin:end]
 
 
+def excerpts(apart: Separation, start: int, stop: int) -> tuple[dict[str, bytes], float]:
+    """Wav files of the recording and of each part in time bins start to stop, and their gain."""
+    spectrogram = apart.spectrogram
+    hop, n = spectrogram.transform.hop, len(spectrogram.waveform)
+    samples = slice(start * hop, n if stop >= len(spectrogram.X) else stop * hop)
+    gain = _LOUDNESS / (float(np.abs(spectrogram.waveform).max(initial=0)) or 1.0)
+    sounds = {"the recording": spectrogram.waveform, **apart.parts}
+    files = {
+        name: wav(sound[samples].reshape(len(sound[samples]), -1), spectrogram.sr, gain)
+        for name, sound in sounds.items()
+    }
+    return files, gain
+
+
 def gain_of(sound: Sound) -> float:
     """By how much all clips of a page are raised: the recording's peak is at 0.8 then."""
     return _LOUDNESS / (float(np.abs(sound.waveform).max(initial=0)) or 1.0)
@@ -139,11 +154,11 @@ def sound_of(recording: Recording) -> Sound | None:
 
 
 def wav(waveform: npt.NDArray[Any], rate: float, gain: float = 1.0) -> bytes:
-    """A wav file of 16-bit samples; what exceeds them is cut off."""
+    """A wav file of 16-bit samples (n,) or (n, channels); what exceeds them is cut off."""
     samples = np.round(np.clip(waveform * gain, -1, 1) * 32767).astype("<i2")
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
-        writer.setnchannels(1)
+        writer.setnchannels(1 if samples.ndim == 1 else samples.shape[1])
         writer.setsampwidth(2)
         writer.setframerate(round(rate))
         writer.writeframes(samples.tobytes())

@@ -15,8 +15,13 @@ from motifold.report.markup import Markup, join, tag
 
 def page(facts: Facts) -> str:
     """The whole document."""
-    script = _resource("page.js")
     title = f"Motifs of {Path(facts.recording.source).name}"
+    return document(title, _body(facts, title))
+
+
+def document(title: str, content: Markup) -> str:
+    """An HTML file that needs nothing else."""
+    script = _resource("page.js")
     # Only this script may run, and nothing may be fetched: whatever a name in the data tries.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -31,7 +36,7 @@ def page(facts: Facts) -> str:
         tag("title", title),
         tag("style", Markup(_resource("page.css"))),
     )
-    body = tag("body", _body(facts, title), tag("script", Markup(script)))
+    body = tag("body", content, tag("script", Markup(script)))
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
@@ -43,26 +48,26 @@ def _body(facts: Facts, title: str) -> Markup:
     return join(
         tag("header", tag("h1", title), _summary(facts)),
         _warnings(facts),
-        _section(
+        section(
             "Motifs",
             pictures.motifs(facts),
             tables.motif_table(facts),
             tables.listening(sounds.players(facts)),
         ),
-        _section(
+        section(
             "Data and activations",
             tables.data_table(facts),
             pictures.overview(facts),
             pictures.closer_look(facts),
         ),
-        _section("Reconstruction", pictures.reconstruction(facts)),
-        _section("Events", tables.event_table(facts)),
-        _section(
+        section("Reconstruction", pictures.reconstruction(facts)),
+        section("Events", tables.event_table(facts)),
+        section(
             "Significance",
             tag("p", sentences.outcome_of_the_test(facts)),
             pictures.significance(facts),
         ),
-        _section(
+        section(
             "The fit",
             tag(
                 "div",
@@ -71,12 +76,13 @@ def _body(facts: Facts, title: str) -> Markup:
                 class_="beside",
             ),
         ),
-        _section("Versions", tables.version_table()),
+        section("Versions", tables.version_table()),
         tag("footer", f"Made by motifold {__version__}."),
     )
 
 
-def _section(title: str, *children: Markup | None) -> Markup:
+def section(title: str, *children: Markup | None) -> Markup:
+    """A section with its title."""
     return tag("section", tag("h2", title), *children)
 
 

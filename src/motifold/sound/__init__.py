@@ -1,3 +1,15 @@
-"""Sound taken apart by its motifs."""
+"""Sound taken apart by its motifs: spectrograms and the way back, masks, templates and scores."""
 
-from __future__ import annotations
+from motifold.sound.representations import Spectrogram, from_audio
+from motifold.sound.scores import read_score, support_of, write_midi
+from motifold.sound.separation import Separation, separate
+
+__all__ = [
+    "Separation",
+    "Spectrogram",
+    "from_audio",
+    "read_score",
+    "separate",
+    "support_of",
+    "write_midi",
+]
