@@ -98,3 +98,20 @@ def test_flac_refuses_what_it_cannot_hold(tmp_path):
                  "-o", tmp_path / "p", code=1)  # fmt: skip
     assert "Write wav" in answer.stderr
     assert not (tmp_path / "p").exists()
+
+
+def test_events_as_midi(folder, tmp_path):
+    """What was struck when, within 50 ms, as a file that music programs open."""
+    pytest.importorskip("mido")
+    from motifold.sound import read_score
+
+    drums = [folder / name for name in STRIKES]
+    run("separate", folder / "drums.flac", "--templates", *drums, "--fix", "-o", tmp_path / "p",
+        "--save-model", tmp_path / "m.npz")  # fmt: skip
+    run("events", tmp_path / "m.npz", "--to", "midi", "-o", tmp_path / "e.mid")
+    found = read_score(tmp_path / "e.mid")
+    for k, times in enumerate(STRIKES.values()):
+        notes = np.array(found[str(36 + k)])
+        assert all(np.abs(notes - time).min() < 0.05 for time in times)
+    run("events", tmp_path / "m.npz", "--to", "midi", code=2)
+    run("events", tmp_path / "m.npz", "--to", "midi", "-o", tmp_path / "e.csv", code=2)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from motifold.cli._midi import ENDINGS, keep_midi
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
 from motifold.cli._shared import (
     FILE,
@@ -35,6 +36,14 @@ from motifold.cli._terminal import say
     help="Least strength, in units of the motif's typical one.",
 )
 @click.option("--refractory", type=click.FloatRange(0), metavar="S", help="Seconds between two.")
+@click.option(
+    "--to",
+    "kind_of_output",
+    type=click.Choice(["csv", "midi"]),
+    default="csv",
+    show_default=True,
+    help="What to write: a table, or a MIDI file of drums (motif k is note 36 + k; needs mido).",
+)
 @reading_options
 def command(
     model: Path,
@@ -42,6 +51,7 @@ def command(
     output: Path | None,
     threshold: float,
     refractory: float | None,
+    kind_of_output: str,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -56,13 +66,17 @@ def command(
     Examples:
       motifold events model.npz
       motifold events model.npz --data another.npy -o events.csv
+      motifold events drums.npz --to midi -o drums.mid
     """
     with friendly():
         from motifold.findings import find_events
 
         inputs = {"the model": model, "the recording": data}
         check_outputs({"--output": output}, inputs)
-        check_ending("--output", output, TABLE)
+        midi = kind_of_output == "midi"
+        check_ending("--output", output, ENDINGS if midi else TABLE)
+        if midi and output is None:
+            raise click.UsageError("--to midi needs a file: give --output.")
         fitted = load_model(model)
         origin = fitted.origin_ or {}
         activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
@@ -86,7 +100,9 @@ def command(
         )
         rows = [[record[name] for name in events.columns] for record in events]
         text = csv_text(events.columns, rows)
-        if output is not None:
+        if output is not None and midi:
+            keep_midi(output, events)
+        elif output is not None:
             keep_text(output, text, "The list")
         if as_json:
             print_json({"events": events.records})
