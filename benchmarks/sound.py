@@ -215,7 +215,9 @@ def compared(case: dict[str, Any], starts: int, iterations: int) -> list[dict[st
         if got:
             db, f, cpu, last = zip(*got, strict=True)
             row = {"who": who, "db": db, "f": f, "cpu": cpu}
-            rows.append(row | ({"lowest": db[int(np.argmin(last))]} if kept else {"snr": min(last)}))
+            rows.append(
+                row | ({"lowest": db[int(np.argmin(last))]} if kept else {"snr": min(last)})
+            )
             print(who, f"{np.median(db):.1f} dB", flush=True)
 
     seeds = range(starts)

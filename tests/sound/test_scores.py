@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from motifold.io import RecordingError
-from motifold.sound import read_score, support_of, write_midi
+from motifold.sound import read_score, support_of
+from motifold.sound.scores import write_midi
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def keep_midi(path: Path, events: Any) -> None:
     import io
 
     from motifold.files import write_whole
-    from motifold.sound import write_midi
+    from motifold.sound.scores import write_midi
 
     file = io.BytesIO()
     notes = ((int(e["motif"]), float(e["time"]), float(e["strength"])) for e in events)

@@ -1,7 +1,7 @@
 """Sound taken apart by its motifs: spectrograms and the way back, masks, templates and scores."""
 
 from motifold.sound.representations import Spectrogram, from_audio
-from motifold.sound.scores import read_score, support_of, write_midi
+from motifold.sound.scores import read_score, support_of
 from motifold.sound.separation import Separation, separate
 
 __all__ = [
@@ -11,5 +11,4 @@ __all__ = [
     "read_score",
     "separate",
     "support_of",
-    "write_midi",
 ]

@@ -143,6 +143,17 @@ def from_audio(
     Returns
     -------
     Spectrogram
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold import CNMF
+    >>> from motifold.sound import from_audio
+    >>> y = np.sin(2 * np.pi * 440 * np.arange(8000) / 8000) * (np.arange(8000) % 2000 < 800)
+    >>> spectrogram = from_audio(y, sr=8000)
+    >>> spectrogram.options["n_fft"], spectrogram.options["hop_length"]
+    (512, 128)
+    >>> model = CNMF(1, spectrogram.recording.bins("100ms"), random_state=0).fit(spectrogram.X)
     """
     source = "a sound"
     if isinstance(y, (str, os.PathLike)):

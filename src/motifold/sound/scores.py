@@ -132,6 +132,12 @@ def support_of(
     Returns
     -------
     ndarray of bool of shape (n_samples, n_components)
+
+    Examples
+    --------
+    >>> from motifold.sound import support_of
+    >>> support_of({"kick": [0.2]}, n_samples=5, rate=10.0, tolerance=0.1).ravel()
+    array([False,  True,  True,  True, False])
     """
     names = list(score) if names is None else list(names)
     K = len(names) if n_components is None else n_components

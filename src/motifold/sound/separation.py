@@ -44,6 +44,17 @@ class Separation:
         The sound, and what of it was factorised.
     exponent : float
         Of the masks.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> from motifold.sound import separate
+    >>> y = np.random.default_rng(0).standard_normal(8000) / 10
+    >>> apart = separate(y, 8000, n_components=2, n_lags=3, n_init=1, tol=0.1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [os.path.basename(path) for path in apart.write(folder)]
+    ['motif-0.wav', 'motif-1.wav']
     """
 
     parts: dict[str, Array]
