@@ -370,3 +370,16 @@ def test_paper_has_the_strongest_events_only(page):
     assert page.locator("#events").is_visible()
     pages = page.pdf(format="A4").count(b"/Type /Page\n")
     assert 3 <= pages <= 9
+
+
+def test_features_that_have_an_order_run_upwards():
+    """Without numbers of their own, too: a song's frequencies are not upside down."""
+    rng = np.random.default_rng(0)
+    noise = rng.random((300, 30))
+    smooth = np.apply_along_axis(np.convolve, 1, noise, np.ones(7), mode="same")
+    for X, upwards in [(smooth, True), (noise, False)]:
+        model = CNMF(1, 4, max_iter=2, tol=0, random_state=0).fit(X)
+        facts = Facts.gather(model, Recording(X, "table", lengths=(300,)), sort=False)
+        bottom, top = pictures.features_of(facts).limits
+        assert (bottom < top) == upwards
+        assert ("first is at the bottom" in sentences.order_of_features(facts)) == upwards
