@@ -272,8 +272,8 @@ def page(found: dict[str, Any]) -> list[str]:
     lines = ["## Sound taken apart", "", "By `python benchmarks/sound.py --page`, one thread."]
     lines += ["SI-SDR in dB, mean of three stems; F of the onsets within 50 ms; CPU seconds a run."]
     lines += ["Windows of 2048 samples at 44.1 kHz (512 at 8 kHz), motifs of 150 ms; libnmfd 1.0.0"]
-    lines += ["has KL on |S| with 100 iterations, starts random in W and H as ours are, and the masks"]
-    lines += ["of its demo (α = 1.2)."]
+    lines += ["has KL on |S| with 100 iterations, starts random in W and H as ours are, and the"]
+    lines += ["masks of its demo (α = 1.2)."]
     titles = {"drums": "The 808 drum mixture", "digits": "Three spoken words at random times"}
     for name, title in titles.items():
         if name not in found:
