@@ -26,7 +26,9 @@ from motifold.data.validation import (
     check_factor,
     check_fixed,
     check_recording,
+    check_support,
     is_list_of_segments,
+    looks_turned,
     recording_of,
 )
 from motifold.engines.base import Engine
@@ -315,6 +317,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask: Any = None,
         components_init: Any = None,
         activations_init: Any = None,
+        activation_support: Any = None,
     ) -> CNMF:
         """Learn the motifs of X.
 
@@ -341,13 +344,17 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         activations_init : array-like of shape (n_samples, n_components) or None
             Activations to start from. With ``components_init`` they are to be about in the units
             of X: what is further off than 1e60 (1e15 in single precision) is refused.
+        activation_support : array-like of bool of shape (n_samples, n_components), or None
+            True where a motif may start (a score, with some tolerance); elsewhere its activations
+            are exactly zero. A list of arrays if X is one. Components keep their order.
 
         Returns
         -------
         self : CNMF
             The fitted estimator.
         """
-        return self._fit(X, y, lengths, segments, mask, components_init, activations_init)
+        given = components_init, activations_init, activation_support
+        return self._fit(X, y, lengths, segments, mask, *given)
 
     def _fit(
         self,
@@ -358,6 +365,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask: Any,
         components_init: Any,
         activations_init: Any,
+        activation_support: Any,
         watcher: Watcher | None = None,
     ) -> CNMF:
         clock = Clock(self.max_time)
@@ -371,9 +379,11 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if self.fixed_components is not None:
             has_start = components_init is not None
             fixed = check_fixed(self.fixed_components, self.n_components, has_start)
-        problem = self._problem(data, fixed)
+        problem = self._problem(data, fixed, activation_support)
         W, H = self._given_factors(problem, components_init, activations_init)
         self._warn_if_ill_posed()
+        if len(data.layout.lengths) == 1:
+            self._warn_if_turned(data.T, data.N)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
         record = SearchState(seeds.tolist())
         if watcher is not None:
@@ -384,7 +394,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             acceleration=Acceleration() if self.acceleration == "auto" else None,
             center=self.center,
         )
-        keep_order = components_init is not None
+        keep_order = components_init is not None or activation_support is not None
 
         def store(state: LoopState) -> None:
             attributes = fitted_attributes(
@@ -427,12 +437,13 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask: Any = None,
         components_init: Any = None,
         activations_init: Any = None,
+        activation_support: Any = None,
     ) -> Array:
         """Learn the motifs of X and return its activations: ``fit(X).transform(X)``.
 
         Parameters
         ----------
-        X, y, lengths, segments, mask, components_init, activations_init
+        X, y, lengths, segments, mask, components_init, activations_init, activation_support
             As in ``fit``.
 
         Returns
@@ -448,14 +459,21 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             mask=mask,
             components_init=components_init,
             activations_init=activations_init,
+            activation_support=activation_support,
         )
         if self.solved_:  # the fit ended with the solve that transform would repeat
             return self.activations_.copy()
         data = recording_of(*unpacked(X, lengths, segments, mask).data)
-        return self._transform(self._problem(data))
+        return self._transform(self._problem(data, support=activation_support))
 
     def transform(
-        self, X: Any, *, lengths: Any = None, segments: Any = None, mask: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Any = None,
+        segments: Any = None,
+        mask: Any = None,
+        activation_support: Any = None,
     ) -> Array:
         """Find the activations of X with the motifs held fixed: a convex problem.
 
@@ -468,15 +486,16 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
             Or a recording, as in ``fit``.
-        lengths, segments, mask
-            As in ``fit``.
+        lengths, segments, mask, activation_support
+            As in ``fit``. (The support of the fit is not remembered.)
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
             The activations, segments stacked. They do not depend on any random number.
         """
-        return self._transform(self._checked_new_data(X, lengths, segments, mask))
+        problem = self._checked_new_data(X, lengths, segments, mask, activation_support)
+        return self._transform(problem)
 
     def inverse_transform(
         self, activations: Any, *, lengths: Any = None, segments: Any = None
@@ -574,15 +593,18 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     # --- the border -------------------------------------------------------------------------
 
-    def _problem(self, data: Data, fixed: Mask | None = None) -> Problem:
+    def _problem(self, data: Data, fixed: Mask | None = None, support: Any = None) -> Problem:
         background = bool(self.background)
+        if support is not None:
+            support = check_support(support, list(data.layout.lengths), self.n_components)
         K, L = self.n_components + background, self.n_lags
         weights = {penalty.name: getattr(self, penalty.name) for penalty in PENALTIES}
         penalties = penalties_of(K, background, **weights)
         if fixed is not None and background:
             fixed = np.append(fixed, False)
         loss = self._loss()
-        return Problem.of(data, K, L, self.boundary, penalties, fixed, loss, background)
+        model = self.boundary, penalties, fixed, loss, background
+        return Problem.of(data, K, L, *model, support)
 
     def _loss(self) -> Loss:
         """The loss; penalties that are made for squared error are refused with another."""
@@ -651,10 +673,12 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             W = None if W is None else with_background(W, self.background_ * problem.scale)
         return W, H
 
-    def _checked_new_data(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Problem:
+    def _checked_new_data(
+        self, X: Any, lengths: Any, segments: Any, mask: Any, support: Any = None
+    ) -> Problem:
         check_is_fitted(self)
         given = unpacked(X, lengths, segments, mask)
-        problem = self._problem(recording_of(*given.data))
+        problem = self._problem(recording_of(*given.data), support=support)
         given.check_names(self)
         with warnings.catch_warnings():
             if given.names is not None:  # which were compared
@@ -734,6 +758,16 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             stacklevel=4,
         )
 
+    def _warn_if_turned(self, T: int, N: int) -> None:
+        if looks_turned(T, N):
+            warnings.warn(
+                f"X has {T} rows and {N} columns, and rows are time bins. {T} is the number of "
+                f"frequencies of a transform of {2 * T - 2} samples: if X is a spectrogram of "
+                "shape (frequency, time), as librosa gives it, fit its transpose, X.T.",
+                UserWarning,
+                stacklevel=5,
+            )
+
     def _warn_if_empty(self) -> None:
         if self.reconstruction_err_ == 0 or self.components_.any():
             return
@@ -800,10 +834,11 @@ def fit_watched(
     mask: Any = None,
     components_init: Any = None,
     activations_init: Any = None,
+    activation_support: Any = None,
 ) -> CNMF:
     """``model.fit`` under the eyes of a watcher."""
     fit = with_callbacks(CNMF._fit)
-    arguments = (lengths, segments, mask, components_init, activations_init)
+    arguments = (lengths, segments, mask, components_init, activations_init, activation_support)
     return fit(model, X, None, *arguments, watcher=watcher)
 
 

@@ -16,7 +16,7 @@ ROOT = Path(motifold.__file__).parent
 
 # From the ground up: a module may import those on lower floors (and of its own room).
 FLOORS = [
-    ["motifold.kernels", "motifold.files"],
+    ["motifold.kernels", "motifold.files", "motifold.spectra"],
     ["motifold.model"],
     ["motifold.data"],
     ["motifold.solvers"],
@@ -25,7 +25,7 @@ FLOORS = [
     ["motifold.state", "motifold._compat"],
     ["motifold.estimator", "motifold.datasets", "motifold.io", "motifold.prepare"],
     ["motifold.storage", "motifold.findings"],
-    ["motifold.plots", "motifold.matching"],
+    ["motifold.plots", "motifold.matching", "motifold.sound"],
     ["motifold.report", "motifold.reproduce"],
     ["motifold.cli", "motifold.demo"],
 ]
@@ -45,6 +45,7 @@ HOMES = {
     "pooch": "motifold.datasets",
     "requests": "motifold.datasets",
     "click": "motifold.cli",
+    **dict.fromkeys(("librosa", "mido"), "motifold.sound"),
     **dict.fromkeys(
         ("h5py", "zarr", "polars", "soundfile", "pynwb", "pynapple", "xarray"), "motifold.io"
     ),

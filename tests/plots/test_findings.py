@@ -198,3 +198,20 @@ def test_events_that_rest_on_less_look_like_it(events):
     crowded = plot_raster(np.ones((50, 60)), many, feature_names=range(60))
     data = next(axes for axes in crowded.axes if axes.get_label() == "data")
     assert not data.yaxis.get_tick_params()["labelright"]
+
+
+def test_the_average_of_a_spectrogram_is_right_side_up():
+    """Neighbours that are correlated have the first at the bottom, others at the top."""
+    rng = np.random.default_rng(0)
+    events = Table([{"motif": 0, "segment": 0, "time": 2.0}])
+    noise = rng.random((500, 40))
+    smooth = np.apply_along_axis(np.convolve, 1, noise, np.ones(9), mode="same")
+    for signal, upwards in [(smooth, True), (noise, False)]:
+        average = event_triggered_average(signal, events, (-1, 1), rate=100)
+        bottom, top = plot_event_average(average).axes[0].get_ylim()
+        assert (bottom < top) == upwards
+    average = event_triggered_average(noise, events, (-1, 1), rate=100)
+    figure = plot_event_average(average, feature_axis=np.linspace(0, 4000, 40))
+    assert figure.axes[0].get_ylabel() == "frequency (Hz)"
+    bottom, top = figure.axes[0].get_ylim()
+    assert bottom < top

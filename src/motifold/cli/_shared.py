@@ -81,7 +81,14 @@ _READING = (
     click.option("--epochs", metavar="NAME", help="Intervals (NWB) that become segments: trials."),
     click.option("--window", type=int, metavar="N", help="Samples of a spectrogram's window."),
     click.option("--hop", type=int, metavar="N", help="Samples from one window to the next."),
-    click.option("--scale", type=_SpectrogramScale(), help="Of the spectrogram."),
+    click.option("--scale", type=_SpectrogramScale(), help="Of the spectrogram.  [default: sqrt]"),
+    click.option(
+        "--noise-floor",
+        type=float,
+        metavar="X",
+        help="Share of the time that a frequency of a sound is silent; that level is taken off.  "
+        "[default: 0.1 for sqrt and log1p]",
+    ),
     click.option("--channel", type=int, metavar="N", help="Of a sound, from 0; else their mean."),
     click.option("--max-bytes", type=int, metavar="N", help="What compressed data may unpack to."),
     click.option(
@@ -92,7 +99,8 @@ _READING = (
 )
 _NAMES = (
     "kind", "key", "orientation", "rate", "negatives", "missing", "time", "bin_size", "epochs",
-    "window", "hop", "scale", "channel", "max_bytes", "unit", "units", "t_start", "t_stop",
+    "window", "hop", "scale", "noise_floor", "channel", "max_bytes", "unit", "units", "t_start",
+    "t_stop",
 )  # fmt: skip
 
 
@@ -178,7 +186,7 @@ def recording_of(
         given.get("kind", path.suffix)
     ):
         ends = () if same_source(path, origin["source"]) else ("t_start", "t_stop")
-        kept = {name: value for name, value in origin["options"].items() if name not in ends}
+        kept = {name: value for name, value in options_of_then(origin).items() if name not in ends}
         given = {**kept, **given}
     recording = read(path, isolate=isolate, **given)
     if model is not None:
@@ -201,6 +209,19 @@ def same_source(path: Path, source: str) -> bool:
     from motifold.files import same_file
 
     return same_file(path, Path(source))
+
+
+def options_of_then(origin: dict[str, Any]) -> dict[str, Any]:
+    """The options of the fit; those of a sound in 0.1 were what was the default then."""
+    from motifold.io.reading import READERS
+
+    options: dict[str, Any] = origin["options"]
+    kind = str(options.get("kind", Path(origin["source"]).suffix)).lstrip(".").lower()
+    if READERS.get(f".{kind}") != "audio" or {"window", "hop", "scale"} <= {*options}:
+        return options
+    from motifold.io.audio import OF_0_1
+
+    return {**OF_0_1, **options}
 
 
 def _check_names(path: Path, recording: Recording, model: CNMF) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._midi import ENDINGS, keep_midi
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep, keep_text
 from motifold.cli._shared import (
     FILE,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.findings import Table
 
-_ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",)}
+_ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDINGS}
 
 
 @click.command("events", cls=FileCommand)
@@ -52,10 +53,11 @@ _ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",)}
 @click.option(
     "--to",
     "kind_of_output",
-    type=click.Choice(["csv", "pynapple", "nwb"]),
+    type=click.Choice(["csv", "pynapple", "nwb", "midi"]),
     default="csv",
     show_default=True,
-    help="What to write: a table, a pynapple TsGroup (npz), or intervals in an NWB file.",
+    help="What to write: a table, a pynapple TsGroup (npz), intervals in an NWB file, or a MIDI "
+    "file of drums (motif k is note 36 + k; needs mido).",
 )
 @click.option(
     "--session",
@@ -91,6 +93,7 @@ def command(
       motifold events model.npz --data another.npy -o events.csv
       motifold events model.npz --to pynapple -o events.npz
       motifold events model.npz --to nwb -o events.nwb --session session.nwb
+      motifold events drums.npz --to midi -o drums.mid
     """
     with friendly():
         inputs = {"the model": model, "the recording": data, "the session": session}
@@ -167,6 +170,8 @@ def _write(table: Table, kind: str, output: Path, session: Path | None, duration
 
     if kind == "csv":
         keep_text(output, _csv(table), "The list")
+    elif kind == "midi":
+        keep_midi(output, table)
     elif kind == "pynapple":
         keep(output, lambda place: save_pynapple(table, place), "The list")
     else:

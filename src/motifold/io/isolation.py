@@ -134,6 +134,7 @@ def _known(told: dict[str, Any]) -> dict[str, Any]:
         "feature_names": None if names is None else tuple(str(name) for name in names),
         "lengths": None if lengths is None else tuple(int(length) for length in lengths),
         "hints": tuple(str(hint) for hint in told["hints"]),
+        "options": {str(name): value for name, value in told.get("options", {}).items()},
         "missing": missing,
         "starts": None if starts is None else tuple(float(start) for start in starts),
     }

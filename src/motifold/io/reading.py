@@ -21,6 +21,7 @@ from motifold.io.spike_lists import (
     has_spikes,
     told_of_spikes,
 )
+from motifold.spectra.scales import SCALES
 
 # Ending of the name to the module that reads it. A reader has OPTIONS, the options it understands,
 # and read(path, options).
@@ -39,6 +40,10 @@ READERS = {
     ".wav": "audio",
     ".flac": "audio",
     ".ogg": "audio",
+    ".mp3": "audio",
+    ".aiff": "audio",
+    ".aif": "audio",
+    ".m4a": "audio",
     ".nwb": "nwb",
     ".phy": "phy",  # a folder, which is known by what is in it
 }
@@ -49,7 +54,7 @@ _CHOICES = {
     "orientation": ("time_first", "features_first"),
     "negatives": ("error", "clip", "shift"),
     "missing": ("error", "mask"),
-    "scale": ("magnitude", "power", "log"),
+    "scale": SCALES,
 }
 
 
@@ -81,6 +86,7 @@ class Options:
     window: int | None = None
     hop: int | None = None
     scale: str | None = None
+    noise_floor: float | None = None
     channel: int | None = None
 
     def __post_init__(self) -> None:
@@ -92,6 +98,9 @@ class Options:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ValueError(f"{name} must be positive, not {value}.")
+
+        if self.noise_floor is not None and not 0 <= self.noise_floor < 1:
+            raise ValueError(f"noise_floor must be from 0 to below 1, not {self.noise_floor}.")
 
     @property
     def given(self) -> dict[str, Any]:
@@ -111,8 +120,9 @@ def read(path: str | os.PathLike[str], *, isolate: bool = False, **options: Any)
     ----------
     path : str or path
         ``.npy``, ``.npz``, ``.mat`` (v5 and v7.3), ``.h5``/``.hdf5``, ``.zarr``, ``.csv``,
-        ``.tsv``, ``.txt``, ``.parquet``, ``.wav``, ``.flac``, ``.ogg``, ``.nwb``, or a folder of
-        phy or Kilosort. Tables may have a row for each spike (see ``bin_size``).
+        ``.tsv``, ``.txt``, ``.parquet``, ``.nwb``, a sound (``.wav``, ``.flac``, ``.ogg``,
+        ``.mp3``, ``.aiff``), or a folder of phy or Kilosort. Tables may have a row for each spike
+        (see ``bin_size``).
     isolate : bool, default=False
         Read the file in a process of its own, for files from elsewhere: the libraries that read
         HDF5, MATLAB and parquet files can crash, hang or swell at damaged ones. There it is an
@@ -156,9 +166,16 @@ def read(path: str | os.PathLike[str], *, isolate: bool = False, **options: Any)
         epochs : str
             Intervals of an NWB file, such as "trials", which become segments.
         window, hop : int
-            Samples of the window of a sound's spectrogram, and from one to the next.
-        scale : {"log", "magnitude", "power"}
-            Of the spectrogram; "log" is ``log(|S| + 1e-6)`` less its minimum.
+            Samples of the window of a sound's spectrogram, and from one to the next. Without them
+            the power of two that has 40 ms or more, and a quarter of it. The middle of window t is
+            at t · hop samples.
+        scale : {"sqrt", "magnitude", "power", "log1p", "log"}
+            Of the spectrogram: ``√|S|`` (the default), ``|S|``, ``|S|²``, ``log(1 + 1000·|S|)``, or
+            the paper's ``log(|S| + 1e-6)`` less its minimum.
+        noise_floor : float
+            Of every frequency the level that it does not exceed in this share of the time is taken
+            off, and what is below becomes zero: hiss and hum are no motifs. 0 switches it off.
+            Without it 0.1 for "sqrt" and "log1p", 0 for the others.
         channel : int
             Of a sound, from 0; without it the mean of all is taken.
 
@@ -203,9 +220,10 @@ def read(path: str | os.PathLike[str], *, isolate: bool = False, **options: Any)
     recording = replace(recording, missing=chosen.missing or "error")
     if chosen.negatives in ("clip", "shift"):
         recording = recording.checked(chosen.negatives)
-    hints = (*orientation_hints(recording.shape), *recording.hints)
+    turned = "orientation" in reader.OPTIONS  # a sound tells its own
+    hints = (*(orientation_hints(recording.shape) if turned else ()), *recording.hints)
     hints = (*_spikes_in(recording, chosen), *hints)
-    return replace(recording, options=chosen.given, hints=hints)
+    return replace(recording, options={**recording.options, **chosen.given}, hints=hints)
 
 
 def _spikes_in(recording: Recording, options: Options) -> tuple[str, ...]:

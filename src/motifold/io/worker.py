@@ -84,6 +84,7 @@ def _told(recording: Recording) -> dict[str, Any]:
         "timestamps": recording.timestamps is not None,
         "missing": recording.missing,
         "hints": recording.hints,
+        "options": recording.options,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from motifold.findings.events import EventAverage
+from motifold.findings.order import feature_correlation
 from motifold.findings.table import Table
 from motifold.plots.style import IMAGE_MAP, Features, colour, prepared_figure, scale
 
@@ -92,7 +94,8 @@ def plot_event_average(
     average : EventAverage
         As from ``motifold.event_triggered_average``.
     feature_axis, feature_label
-        Of an image's channels, as in ``plot_motifs``.
+        Of an image's channels, as in ``plot_motifs``. Without an axis the first channel is at the
+        top or, where neighbours are strongly correlated, as frequencies are, at the bottom.
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
 
@@ -114,7 +117,10 @@ def plot_event_average(
     M, _, N = average.mean.shape
     figure = prepared_figure(figure, (1.5 + 2.6 * M, 3.4))
     norm = scale(average.mean)
-    features = Features.from_options(N, feature_axis, feature_label or "channel")
+    label = feature_label or ("channel" if feature_axis is None else None)
+    features = Features.from_options(N, feature_axis, label)
+    if feature_axis is None and feature_correlation(np.concatenate(average.mean)).shows_an_order:
+        features = replace(features, upwards=True)
     step = float(average.times[1] - average.times[0])
     span = (float(average.times[0]) - step / 2, float(average.times[-1]) + step / 2)
     first = None

@@ -91,7 +91,8 @@ def order_of_features(facts: Facts) -> str:
         return ""
     return (
         "Features keep their order, since it means something: neighbours have a correlation of "
-        f"{found.neighbours:.2f} (median), others of {found.others:.2f} (--sort sorts them)."
+        f"{found.neighbours:.2f} (median), others of {found.others:.2f} (--sort sorts them). The "
+        "first is at the bottom."
     )
 
 

@@ -39,9 +39,9 @@ def listening(players: list[Markup] | None) -> Markup | None:
         return None
     rows = [tag("li", _swatch(k), pair) for k, pair in enumerate(players)]
     sentence = (
-        "Listen: the part of the recording that a motif explains, around its strongest event, "
-        "turned into sound with the phase of the recording; beside it the recording there. All "
-        "clips are equally loud."
+        "Listen: what a motif has of the recording around its strongest event (a mask: its share "
+        "of the reconstruction at every time and frequency); beside it the recording there. All "
+        "clips are raised by the same: what is quiet here is quiet in the recording."
     )
     return join(tag("p", sentence, class_="listening"), tag("ul", rows, class_="listen"))
 

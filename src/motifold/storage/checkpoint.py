@@ -58,7 +58,8 @@ def fit_with_checkpoint(
     resume : bool, default=True
         Go on from the file, if there is one. False: start anew and replace it.
     **fit_arguments
-        ``lengths``, ``segments``, ``mask``, ``components_init`` or ``activations_init`` of ``fit``.
+        ``lengths``, ``segments``, ``mask``, ``components_init``, ``activations_init`` or
+        ``activation_support`` of ``fit``.
 
     Returns
     -------
