@@ -1,0 +1,165 @@
+"""Pictures of a stretch of the recording, as pixels: the data, motifs in their colours, lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from motifold.explorer.pyramid import Columns
+from motifold.explorer.session import Session
+from motifold.explorer.subject import Order, Subject
+from motifold.plots.decimate import bucket_edges, pool
+
+Pixels = npt.NDArray[np.uint8]  # (rows, columns, 3), the first row on top
+Show = Literal["data and motifs", "data", "motifs"]
+SHOWS: tuple[Show, ...] = ("data and motifs", "data", "motifs")
+
+_INK = (0.13, 0.13, 0.17)  # of data that no motif explains
+_MISSING = 0.78
+_WASH = 0.55  # how dark a motif is where there is no data
+_MAX_COLUMNS, _MAX_ROWS = 1600, 600
+_LANE_PIXELS = 40
+_LANE = 0.9  # share of a lane that a full activation fills
+
+
+@dataclass(frozen=True)
+class View:
+    """What is looked at: bins a to b, and features by their place from the bottom."""
+
+    a: int
+    b: int
+    bottom: int
+    top: int
+
+    @classmethod
+    def of(
+        cls, subject: Subject, time: tuple[float, float] | None, y: tuple[float, float] | None
+    ) -> View:
+        """From the ranges of the axes; None means all."""
+        T, N = subject.fit.shape
+        a, b = (0, T) if time is None else subject.clock.bins(*sorted(time))
+        low, high = (0.0, float(N)) if y is None else sorted(y)
+        bottom = min(max(0, int(np.floor(low))), N - 1)
+        return cls(a, b, bottom, max(bottom + 1, min(N, int(np.ceil(high)))))
+
+
+def placed(subject: Subject, order: Order | None) -> Order:
+    """The feature at each place from the bottom: frequencies run upwards, others downwards."""
+    N = subject.fit.shape[1]
+    if order is None and subject.features.limits[0] < subject.features.limits[1]:
+        return np.arange(N)
+    return (np.arange(N) if order is None else order)[::-1]
+
+
+def recording_pixels(
+    session: Session, view: View, show: Show = "data and motifs", order: Order | None = None
+) -> tuple[Pixels, tuple[int, int]]:
+    """The recording with the motifs' reconstructions in their colours, and which bins it spans.
+
+    What a motif explains has its colour, what none does is black; where a motif is but no data,
+    its colour is pale.
+    """
+    subject = session.subject
+    columns = subject.X.columns(view.a, view.b, _MAX_COLUMNS)
+    features = placed(subject, order)[view.bottom : view.top]
+    edges = bucket_edges(len(features), _MAX_ROWS)
+    data = _fewer(columns.values[:, features].astype(np.float32), edges)
+    missing = np.isnan(data)
+    data = np.clip(np.nan_to_num(data) / subject.darkest, 0, 1)
+    if show == "data":
+        pixels = _inked(data, np.broadcast_to(np.float32(_INK), (*data.shape, 3)))
+    else:
+        amount, hue = _motifs(session, columns, features, edges)
+        pixels = _blended(np.zeros_like(data) if show == "motifs" else data, amount, hue, show)
+    pixels[missing] = round(255 * _MISSING)
+    return pixels.transpose(1, 0, 2)[::-1], (int(columns.edges[0]), int(columns.edges[-1]))
+
+
+def _blended(data: Any, amount: Any, hue: Any, show: Show) -> Pixels:
+    if show == "motifs":
+        return _inked(amount, hue)
+    share = np.clip(amount / np.maximum(data, 1e-3), 0, 1)[..., None]
+    ink = share * hue + (1 - share) * np.float32(_INK)
+    return _inked(data + _WASH * amount * (1 - data), ink)
+
+
+def _inked(amount: Any, ink: Any) -> Pixels:
+    """White paper with so much ink of the given colours."""
+    return np.asarray(255 * (1 - amount[..., None] * (1 - ink)) + 0.5).astype(np.uint8)
+
+
+def _motifs(session: Session, columns: Columns, features: Order, edges: Any) -> tuple[Any, Any]:
+    """How much all motifs that are shown make of each pixel, and their colours mixed."""
+    subject, annotations = session.subject, session.annotations
+    amount = np.zeros((len(columns.edges) - 1, len(edges) - 1), np.float32)
+    hue = np.zeros((*amount.shape, 3), np.float32)
+    for k in annotations.shown:
+        ink = np.float32(rgb(session.colour(k)))
+        for member in annotations.members(k):
+            part = _fewer(part_columns(subject, member, columns, features), edges)
+            part = np.maximum(part, 0) / np.float32(subject.darkest)
+            amount += part
+            hue += part[..., None] * ink
+    hue /= np.maximum(amount, 1e-12)[..., None]
+    return np.clip(amount, 0, 1), hue
+
+
+def part_columns(subject: Subject, k: int, columns: Columns, features: Order) -> Any:
+    """The largest of motif k's part of X̂ in each column, (columns, features).
+
+    Of columns longer than a motif it is the largest activation times the largest of the lags,
+    which needs no reconstruction: exact where an activation's motif lies within its column.
+    """
+    a, b = int(columns.edges[0]), int(columns.edges[-1])
+    motif = subject.model.components_[k]  # (L, N)
+    n = len(columns.edges) - 1
+    if b - a > n * len(motif):
+        h = subject.H.columns(a, b, n).values[:, k]
+        if len(h) != n:  # the two have coarse tables of different steps
+            h = h[np.arange(n) * len(h) // n]
+        return np.outer(h, motif.max(axis=0)[features]).astype(np.float32)
+    part = subject.fit.part(k, a, b)[:, features].astype(np.float32)
+    return pool(part, columns.edges - a)
+
+
+def _fewer(image: Any, edges: Any) -> Any:
+    """The largest of features that share a pixel, (columns, pixels)."""
+    return image if len(edges) == image.shape[1] + 1 else pool(image.T, edges).T
+
+
+# --- activations ----------------------------------------------------------------------------
+
+
+def lane_pixels(
+    session: Session, a: int, b: int, lanes: list[int]
+) -> tuple[Pixels, tuple[int, int]]:
+    """The activations of some motifs, one lane each, the first on top; and which bins it spans."""
+    subject = session.subject
+    columns = subject.H.columns(a, b, _MAX_COLUMNS)
+    n = len(columns.edges) - 1
+    pixels = np.full((max(1, len(lanes)) * _LANE_PIXELS, n, 3), 255, np.uint8)
+    up = np.arange(_LANE_PIXELS)[::-1, None]
+    for i, k in enumerate(lanes):
+        members = session.annotations.members(k)
+        shares = columns.values[:, members] / subject.ceilings[members]
+        height = np.round(np.clip(shares.max(axis=1), 0, 1) * _LANE * _LANE_PIXELS)
+        ink = np.asarray(rgb(session.colour(k)))
+        lane = pixels[i * _LANE_PIXELS : (i + 1) * _LANE_PIXELS]
+        lane[up < height] = np.round(255 * (1 - 0.45 * (1 - ink)))
+        lane[(up == height - 1) & (height > 0)] = np.round(255 * ink)
+    return pixels, (int(columns.edges[0]), int(columns.edges[-1]))
+
+
+def lane_height(session: Session, k: int, strength: Any, lanes: list[int], i: int) -> Any:
+    """Where on the axis of the lanes a strength of motif k is drawn, in lane i from the top."""
+    share = np.clip(np.asarray(strength) / session.subject.ceilings[k], 0, 1)
+    return len(lanes) - 1 - i + _LANE * share
+
+
+def rgb(colour: str) -> tuple[float, float, float]:
+    """Of a colour #rrggbb, from 0 to 1."""
+    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    return red, green, blue
