@@ -27,6 +27,7 @@ FLOORS = [
     ["motifold.storage", "motifold.findings"],
     ["motifold.plots", "motifold.matching"],
     ["motifold.report", "motifold.reproduce"],
+    ["motifold.explorer"],
     ["motifold.cli", "motifold.demo"],
 ]
 LATE = {("motifold.estimator", "motifold.storage.models")}  # inside CNMF.save
@@ -44,6 +45,7 @@ HOMES = {
     "pooch": "motifold.datasets",
     "requests": "motifold.datasets",
     "click": "motifold.cli",
+    **dict.fromkeys(("panel", "holoviews", "bokeh", "tornado"), "motifold.explorer"),
     **dict.fromkeys(
         ("h5py", "zarr", "polars", "soundfile", "pynwb", "pynapple", "xarray"), "motifold.io"
     ),

@@ -23,6 +23,7 @@ _COMMANDS = (
     "transform",
     "events",
     "report",
+    "explore",
     "sweep",
     "reproduce",
     "bench",

@@ -11,10 +11,11 @@ from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    csv_text,
     friendly,
     load_model,
     model_argument,
+    notes_of,
+    notes_option,
     output_option,
     print_json,
     reading_options,
@@ -30,18 +31,18 @@ from motifold.cli._terminal import say
 @click.option(
     "--threshold",
     type=click.FloatRange(0),
-    default=0.3,
-    show_default=True,
-    help="Least strength, in units of the motif's typical one.",
+    help="Least strength, in units of the motif's typical one.  [default: 0.3, or as noted]",
 )
 @click.option("--refractory", type=click.FloatRange(0), metavar="S", help="Seconds between two.")
+@notes_option
 @reading_options
 def command(
     model: Path,
     data: Path | None,
     output: Path | None,
-    threshold: float,
+    threshold: float | None,
     refractory: float | None,
+    notes: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -52,6 +53,9 @@ def command(
     recording with missing entries (--missing mask), events of which less than half is observed are
     left out; without --data nothing is known of what was missing.
 
+    What was said in the explorer is heeded: thresholds of each motif, motifs that were merged or
+    hidden, events that were rejected, and names, in a column more (--no-notes leaves it aside).
+
     \b
     Examples:
       motifold events model.npz
@@ -59,11 +63,14 @@ def command(
     """
     with friendly():
         from motifold.findings import find_events
+        from motifold.findings.annotated import annotated_events, events_csv, with_names
+        from motifold.findings.annotations import THRESHOLD, recording_key
 
         inputs = {"the model": model, "the recording": data}
         check_outputs({"--output": output}, inputs)
         check_ending("--output", output, TABLE)
         fitted = load_model(model)
+        said, key = notes_of(model, fitted, notes), None
         origin = fitted.origin_ or {}
         activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
         if data is not None:
@@ -72,20 +79,20 @@ def command(
                 recording.X, lengths=recording.lengths, mask=recording.mask
             )
             lengths, rate = recording.lengths, recording.rate
+            key = recording_key(recording.X)
             if recording.mask is not None:
                 from motifold.findings.decomposition import Decomposition
 
                 activations = Decomposition.of(fitted, recording.X, activations, lengths).known
-        events = find_events(
-            fitted,
-            activations,
-            lengths=lengths,
-            rate=float(rate or 1.0),
-            threshold=threshold,
-            refractory=refractory,
-        )
-        rows = [[record[name] for name in events.columns] for record in events]
-        text = csv_text(events.columns, rows)
+        chosen: dict[str, Any] = {"lengths": lengths, "rate": float(rate or 1.0)}
+        chosen |= {"threshold": threshold, "refractory": refractory}
+        if said is None:
+            chosen["threshold"] = THRESHOLD if threshold is None else threshold
+            events = find_events(fitted, activations, **chosen)
+        else:
+            events = annotated_events(fitted, activations, said, key=key, **chosen)
+            events = with_names(events, said)
+        text = events_csv(events)
         if output is not None:
             keep_text(output, text, "The list")
         if as_json:

@@ -35,6 +35,14 @@ class Clock:
         return "bins" if self.rate is None else "s"
 
     @property
+    def scale(self) -> str:
+        """What is written on the axis."""
+        if self.rate is None:
+            return "bins"
+        latest = self.end + max(0.0, self.offset(len(self.segments.lengths) - 1))
+        return "s" if latest < _MINUTES else "min:s" if latest < 3600 else "h:min:s"
+
+    @property
     def end(self) -> float:
         """Of the axis."""
         return self.position(int(self.segments.edges[-1]))

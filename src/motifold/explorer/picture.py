@@ -15,14 +15,16 @@ from motifold.plots.decimate import bucket_edges, pool
 
 Pixels = npt.NDArray[np.uint8]  # (rows, columns, 3), the first row on top
 Show = Literal["data and motifs", "data", "motifs"]
+Span = tuple[int, int]  # first bin and end
 SHOWS: tuple[Show, ...] = ("data and motifs", "data", "motifs")
 
-_INK = (0.13, 0.13, 0.17)  # of data that no motif explains
+_INK = np.array((0.13, 0.13, 0.17), np.float32)  # of data that no motif explains
 _MISSING = 0.78
 _WASH = 0.55  # how dark a motif is where there is no data
 _MAX_COLUMNS, _MAX_ROWS = 1600, 600
 _LANE_PIXELS = 40
-_LANE = 0.9  # share of a lane that a full activation fills
+_FILL = 0.6  # how dark an activation is under its outline
+LANE = 0.9  # share of a lane that a full activation fills
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def placed(subject: Subject, order: Order | None) -> Order:
 
 def recording_pixels(
     session: Session, view: View, show: Show = "data and motifs", order: Order | None = None
-) -> tuple[Pixels, tuple[int, int]]:
+) -> tuple[Pixels, Span]:
     """The recording with the motifs' reconstructions in their colours, and which bins it spans.
 
     What a motif explains has its colour, what none does is black; where a motif is but no data,
@@ -70,7 +72,7 @@ def recording_pixels(
     missing = np.isnan(data)
     data = np.clip(np.nan_to_num(data) / subject.darkest, 0, 1)
     if show == "data":
-        pixels = _inked(data, np.broadcast_to(np.float32(_INK), (*data.shape, 3)))
+        pixels = _inked(data, np.broadcast_to(_INK, (*data.shape, 3)))
     else:
         amount, hue = _motifs(session, columns, features, edges)
         pixels = _blended(np.zeros_like(data) if show == "motifs" else data, amount, hue, show)
@@ -82,7 +84,7 @@ def _blended(data: Any, amount: Any, hue: Any, show: Show) -> Pixels:
     if show == "motifs":
         return _inked(amount, hue)
     share = np.clip(amount / np.maximum(data, 1e-3), 0, 1)[..., None]
-    ink = share * hue + (1 - share) * np.float32(_INK)
+    ink = share * hue + (1 - share) * _INK
     return _inked(data + _WASH * amount * (1 - data), ink)
 
 
@@ -97,7 +99,7 @@ def _motifs(session: Session, columns: Columns, features: Order, edges: Any) -> 
     amount = np.zeros((len(columns.edges) - 1, len(edges) - 1), np.float32)
     hue = np.zeros((*amount.shape, 3), np.float32)
     for k in annotations.shown:
-        ink = np.float32(rgb(session.colour(k)))
+        ink = rgb(session.colour(k))
         for member in annotations.members(k):
             part = _fewer(part_columns(subject, member, columns, features), edges)
             part = np.maximum(part, 0) / np.float32(subject.darkest)
@@ -133,33 +135,46 @@ def _fewer(image: Any, edges: Any) -> Any:
 # --- activations ----------------------------------------------------------------------------
 
 
-def lane_pixels(
-    session: Session, a: int, b: int, lanes: list[int]
-) -> tuple[Pixels, tuple[int, int]]:
-    """The activations of some motifs, one lane each, the first on top; and which bins it spans."""
-    subject = session.subject
+@dataclass(frozen=True)
+class Lane:
+    """A row of the activations: the motifs that count as one, and their colour."""
+
+    members: list[int]
+    colour: str
+
+
+def lanes_of(session: Session) -> list[Lane]:
+    """One for each motif that is shown, the first on top."""
+    notes = session.annotations
+    return [Lane(notes.members(k), session.colour(k)) for k in notes.shown]
+
+
+def lane_pixels(subject: Subject, a: int, b: int, lanes: list[Lane]) -> tuple[Pixels, Span]:
+    """The activations, each on its own scale, and which bins the picture spans."""
     columns = subject.H.columns(a, b, _MAX_COLUMNS)
     n = len(columns.edges) - 1
     pixels = np.full((max(1, len(lanes)) * _LANE_PIXELS, n, 3), 255, np.uint8)
     up = np.arange(_LANE_PIXELS)[::-1, None]
-    for i, k in enumerate(lanes):
-        members = session.annotations.members(k)
-        shares = columns.values[:, members] / subject.ceilings[members]
-        height = np.round(np.clip(shares.max(axis=1), 0, 1) * _LANE * _LANE_PIXELS)
-        ink = np.asarray(rgb(session.colour(k)))
-        lane = pixels[i * _LANE_PIXELS : (i + 1) * _LANE_PIXELS]
-        lane[up < height] = np.round(255 * (1 - 0.45 * (1 - ink)))
-        lane[(up == height - 1) & (height > 0)] = np.round(255 * ink)
+    for i, lane in enumerate(lanes):
+        if not lane.members:
+            continue
+        shares = columns.values[:, lane.members] / subject.ceilings[lane.members]
+        height = np.round(np.clip(shares.max(axis=1), 0, 1) * LANE * _LANE_PIXELS)
+        ink = rgb(lane.colour)
+        rows = pixels[i * _LANE_PIXELS : (i + 1) * _LANE_PIXELS]
+        rows[up < height] = np.round(255 * (1 - _FILL * (1 - ink)))
+        rows[(up == height - 1) & (height > 0)] = np.round(255 * ink)
     return pixels, (int(columns.edges[0]), int(columns.edges[-1]))
 
 
-def lane_height(session: Session, k: int, strength: Any, lanes: list[int], i: int) -> Any:
-    """Where on the axis of the lanes a strength of motif k is drawn, in lane i from the top."""
-    share = np.clip(np.asarray(strength) / session.subject.ceilings[k], 0, 1)
-    return len(lanes) - 1 - i + _LANE * share
+def rgb(colour: str) -> npt.NDArray[np.float32]:
+    """Red, green and blue of a colour #rrggbb, from 0 to 1."""
+    return np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)], np.float32)
 
 
-def rgb(colour: str) -> tuple[float, float, float]:
-    """Of a colour #rrggbb, from 0 to 1."""
-    red, green, blue = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-    return red, green, blue
+def shaded(values: Any, colour: str, darkest: float) -> Pixels:
+    """An image (time, features) from white to a colour; NaN is grey. The last feature is on top."""
+    share = np.clip(np.nan_to_num(values) / (darkest or 1.0), 0, 1)
+    pixels = _inked(share, rgb(colour))
+    pixels[np.isnan(values)] = round(255 * _MISSING)
+    return pixels.transpose(1, 0, 2)[::-1]

@@ -43,7 +43,7 @@ class Pyramid:
             level = _maxima(values, step, np.maximum)
             if np.isnan(level).any():  # maximum passes NaN on, fmax does not
                 has_nan, level = True, _maxima(values, step, np.fmax)
-            if T * N > at_once:
+            if at_once < T * N:
                 levels.append(level)
         return cls(rows, step, np.concatenate(levels) if levels else None, has_nan)
 

@@ -106,11 +106,18 @@ class Subject:
 
     @cached_property
     def ceilings(self) -> npt.NDArray[np.float64]:
-        """The largest activation of each motif that no segment's end cuts off, (K,)."""
+        """The activation of each motif that fills its lane, (K,): twice a usual one.
+
+        Of those that no segment's end cuts off. Where all are smaller, the largest of them.
+        """
         whole = self.fit.segments.whole(self.model.components_.shape[1])
         counted = self.activations[whole] if whole.any() else self.activations
         peaks = counted.max(axis=0).astype(np.float64)
-        return np.where(peaks > 0, peaks, 1.0)
+        total = counted.sum(axis=0, dtype=np.float64)
+        usual = np.einsum("tk,tk->k", counted, counted, dtype=np.float64) / np.maximum(
+            total, 1e-300
+        )
+        return np.where(peaks > 0, np.minimum(peaks, 2 * usual), 1.0)
 
     @cached_property
     def has_own_order(self) -> bool:

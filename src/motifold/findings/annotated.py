@@ -16,8 +16,7 @@ from motifold.findings.annotations import THRESHOLD, Annotations
 from motifold.findings.events import find_events
 from motifold.findings.table import Table
 
-COLUMNS = ("motif", "segment", "time", "bin", "strength")
-
+COLUMNS = ("motif", "segment", "time", "bin", "strength")  # of no events
 Records = list[dict[str, Any]]
 
 
@@ -53,13 +52,13 @@ def annotated_events(
     options: dict[str, Any] = {"lengths": lengths, "rate": rate}
     options |= {"threshold": threshold, "refractory": refractory}
     records = [
-        {**{name: record[name] for name in COLUMNS}, "motif": k}
+        {**record, "motif": k}
         for k in annotations.shown
         for record in group_events(model, activations, annotations, k, **options)
         if (record["motif"], record["bin"]) not in rejected
     ]
     records.sort(key=lambda record: (record["bin"], record["motif"]))
-    return Table(records, COLUMNS)
+    return Table(records, list(records[0]) if records else COLUMNS)
 
 
 def group_events(
@@ -89,7 +88,7 @@ def group_events(
             rate=rate,
             threshold=note.threshold if threshold is None else threshold,
             refractory=note.refractory if refractory is None else refractory,
-        )
+        ).records
     if len(members) == 1:
         return found
     rest = annotations.motifs[k].refractory if refractory is None else refractory
@@ -105,7 +104,7 @@ def motif_events(
     rate: float,
     threshold: float = THRESHOLD,
     refractory: float | None = None,
-) -> Records:
+) -> Table:
     """Those of one motif, in the order of time."""
     if activations is None:
         activations, lengths = model.activations_, model.lengths_
@@ -115,7 +114,7 @@ def motif_events(
     h = np.ascontiguousarray(np.asarray(activations)[:, k : k + 1])
     options: dict[str, Any] = {"rate": rate, "threshold": threshold, "refractory": refractory}
     found = find_events(alone, h, lengths=lengths, **options)
-    return [{**record, "motif": k} for record in found]
+    return Table([{**record, "motif": k} for record in found], found.columns)
 
 
 def typical_strength(

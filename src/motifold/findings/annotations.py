@@ -175,7 +175,10 @@ def write_annotations(path: str | os.PathLike[str], annotations: Annotations) ->
         "model": annotations.model,
         "motifs": [asdict(note) for note in annotations.motifs],
         "recordings": [
-            {**asdict(entry), **{name: sorted(map(list, getattr(entry, name))) for name in VERDICTS}}
+            {
+                **asdict(entry),
+                **{name: sorted(map(list, getattr(entry, name))) for name in VERDICTS},
+            }
             for entry in annotations.recordings
         ],
     }

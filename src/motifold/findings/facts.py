@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.estimator import CNMF
+from motifold.findings.annotated import annotated_events
+from motifold.findings.annotations import Annotations, recording_key
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.events import find_events
 from motifold.findings.order import FeatureCorrelation, correlation_of, picture_order
@@ -44,18 +46,28 @@ class Facts:
     tested_bins: int
     correlation: FeatureCorrelation
     order: npt.NDArray[np.intp] | None
+    notes: Annotations | None = None  # what was said in the explorer
 
     @classmethod
-    def gather(cls, model: CNMF, recording: Recording, sort: bool | None = None) -> Facts:
+    def gather(
+        cls,
+        model: CNMF,
+        recording: Recording,
+        sort: bool | None = None,
+        notes: Annotations | None = None,
+    ) -> Facts:
         """All of it; ``recording`` is in memory and its values are checked."""
         fit, is_training = _taken_apart(model, recording)
-        events = find_events(
-            model, fit.known, lengths=fit.segments.lengths, rate=recording.rate or 1.0
-        )
+        options: dict[str, Any] = {"lengths": fit.segments.lengths, "rate": recording.rate or 1.0}
+        if notes is None:
+            events = find_events(model, fit.known, **options)
+        else:
+            key = recording_key(recording.X)
+            events = annotated_events(model, fit.known, notes, key=key, **options)
         correlation = correlation_of(fit)
         has_axis = recording.feature_axis is not None
         order = picture_order(fit, sort, has_axis=has_axis, correlation=correlation)
-        return cls(fit, recording, is_training, events, *_tested(fit), correlation, order)
+        return cls(fit, recording, is_training, events, *_tested(fit), correlation, order, notes)
 
     @property
     def model(self) -> CNMF:
@@ -130,7 +142,8 @@ class Facts:
     @property
     def silent(self) -> list[int]:
         """Motifs that do not occur in this recording."""
-        return np.flatnonzero((self.counts == 0) & (self.model.scales_ > 0)).tolist()
+        silent = np.flatnonzero((self.counts == 0) & (self.model.scales_ > 0)).tolist()
+        return silent if self.notes is None else [k for k in silent if k in self.notes.shown]
 
     @property
     def doubtful(self) -> list[int]:
