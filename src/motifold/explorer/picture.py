@@ -22,6 +22,9 @@ _INK = np.array((0.13, 0.13, 0.17), np.float32)  # of data that no motif explain
 _MISSING = 0.78
 _WASH = 0.55  # how dark a motif is where there is no data
 _MAX_COLUMNS, _MAX_ROWS = 1600, 600
+_EXACT_WORK = 30_000_000  # bins × lags × features of a motif that are worth a reconstruction
+_LONG = 16  # motifs: columns longer than that need not know where in them it is
+_STEPS = 4  # that a motif is placed in otherwise
 _LANE_PIXELS = 40
 _FILL = 0.6  # how dark an activation is under its outline
 LANE = 0.9  # share of a lane that a full activation fills
@@ -112,19 +115,33 @@ def _motifs(session: Session, columns: Columns, features: Order, edges: Any) -> 
 def part_columns(subject: Subject, k: int, columns: Columns, features: Order) -> Any:
     """The largest of motif k's part of X̂ in each column, (columns, features).
 
-    Of columns longer than a motif it is the largest activation times the largest of the lags,
-    which needs no reconstruction: exact where an activation's motif lies within its column.
+    Of columns much longer than a motif it is the largest activation times the largest of the
+    lags, which needs no reconstruction. In between the motif is placed in steps of some lags.
     """
     a, b = int(columns.edges[0]), int(columns.edges[-1])
-    motif = subject.model.components_[k]  # (L, N)
-    n = len(columns.edges) - 1
-    if b - a > n * len(motif):
-        h = subject.H.columns(a, b, n).values[:, k]
-        if len(h) != n:  # the two have coarse tables of different steps
-            h = h[np.arange(n) * len(h) // n]
-        return np.outer(h, motif.max(axis=0)[features]).astype(np.float32)
-    part = subject.fit.part(k, a, b)[:, features].astype(np.float32)
-    return pool(part, columns.edges - a)
+    motif = subject.model.components_[k][:, features].astype(np.float32)  # (L, features)
+    n, L = len(columns.edges) - 1, len(motif)
+    if (b - a) * motif.size <= _EXACT_WORK:
+        part = subject.fit.part(k, a, b)[:, features].astype(np.float32)
+        return pool(part, columns.edges - a)
+    if b - a <= _LONG * n * L:
+        return _roughly(subject.activations[a:b, k], motif, columns.edges - a)
+    h = subject.H.columns(a, b, n).values[:, k]
+    if len(h) != n:  # the two have coarse tables of different steps
+        h = h[np.arange(n) * len(h) // n]
+    return np.outer(h, motif.max(axis=0)).astype(np.float32)
+
+
+def _roughly(h: Any, motif: Any, edges: Any) -> Any:
+    """The same, of activations h, with bins and lags taken together in steps of some."""
+    step = max(1, len(motif) // _STEPS)
+    starts = np.arange(0, len(h), step)
+    peaks = np.maximum.reduceat(h, starts).astype(np.float32)
+    part = np.zeros((len(starts), motif.shape[1]), np.float32)
+    for i, first in enumerate(range(0, len(motif), step)):
+        largest = motif[first : first + step].max(axis=0)
+        np.maximum(part[i:], np.outer(peaks[: len(part) - i], largest), out=part[i:])
+    return np.maximum.reduceat(part, np.minimum(edges[:-1] // step, len(part) - 1))
 
 
 def _fewer(image: Any, edges: Any) -> Any:
