@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,7 +23,7 @@ _INK = np.array((0.13, 0.13, 0.17), np.float32)  # of data that no motif explain
 _MISSING = 0.78
 _WASH = 0.55  # how dark a motif is where there is no data
 _MAX_COLUMNS, _MAX_ROWS = 1600, 600
-_EXACT_WORK = 30_000_000  # bins × lags × features of a motif that are worth a reconstruction
+_EXACT_WORK = 100_000_000  # bins × motifs × lags × features that are worth a reconstruction
 _LONG = 16  # motifs: columns longer than that need not know where in them it is
 _STEPS = 4  # that a motif is placed in otherwise
 _LANE_PIXELS = 40
@@ -101,35 +102,39 @@ def _motifs(session: Session, columns: Columns, features: Order, edges: Any) -> 
     subject, annotations = session.subject, session.annotations
     amount = np.zeros((len(columns.edges) - 1, len(edges) - 1), np.float32)
     hue = np.zeros((*amount.shape, 3), np.float32)
-    for k in annotations.shown:
-        ink = rgb(session.colour(k))
-        for member in annotations.members(k):
-            part = _fewer(part_columns(subject, member, columns, features), edges)
-            part = np.maximum(part, 0) / np.float32(subject.darkest)
+    for k, part in enumerate(part_columns(subject, columns, features)):
+        shown = annotations.root(k)
+        if shown in annotations.shown:
+            part = np.maximum(_fewer(part, edges), 0) / np.float32(subject.darkest)
             amount += part
-            hue += part[..., None] * ink
+            hue += part[..., None] * rgb(session.colour(shown))
     hue /= np.maximum(amount, 1e-12)[..., None]
     return np.clip(amount, 0, 1), hue
 
 
-def part_columns(subject: Subject, k: int, columns: Columns, features: Order) -> Any:
-    """The largest of motif k's part of X̂ in each column, (columns, features).
+def part_columns(subject: Subject, columns: Columns, features: Order) -> Iterator[Any]:
+    """For each motif, the largest of its part of X̂ in each column, (columns, features).
 
     Of columns much longer than a motif it is the largest activation times the largest of the
     lags, which needs no reconstruction. In between the motif is placed in steps of some lags.
     """
     a, b = int(columns.edges[0]), int(columns.edges[-1])
-    motif = subject.model.components_[k][:, features].astype(np.float32)  # (L, features)
-    n, L = len(columns.edges) - 1, len(motif)
-    if (b - a) * motif.size <= _EXACT_WORK:
-        part = subject.fit.part(k, a, b)[:, features].astype(np.float32)
-        return pool(part, columns.edges - a)
+    motifs = subject.model.components_
+    n, L = len(columns.edges) - 1, motifs.shape[1]
+    if (b - a) * motifs.size <= _EXACT_WORK:
+        for part in subject.fit.parts(a, b):
+            yield pool(part[:, features].astype(np.float32), columns.edges - a)
+        return
+    motifs = motifs[:, :, features].astype(np.float32)
     if b - a <= _LONG * n * L:
-        return _roughly(subject.activations[a:b, k], motif, columns.edges - a)
-    h = subject.H.columns(a, b, n).values[:, k]
-    if len(h) != n:  # the two have coarse tables of different steps
-        h = h[np.arange(n) * len(h) // n]
-    return np.outer(h, motif.max(axis=0)).astype(np.float32)
+        for k, motif in enumerate(motifs):
+            yield _roughly(subject.activations[a:b, k], motif, columns.edges - a)
+        return
+    peaks = subject.H.columns(a, b, n).values
+    if len(peaks) != n:  # the two have coarse tables of different steps
+        peaks = peaks[np.arange(n) * len(peaks) // n]
+    for k, motif in enumerate(motifs):
+        yield np.outer(peaks[:, k], motif.max(axis=0)).astype(np.float32)
 
 
 def _roughly(h: Any, motif: Any, edges: Any) -> Any:

@@ -73,6 +73,7 @@ class Session:
             check_writable(path)
         self._annotations = found or Annotations.none(subject.model)
         self._occurrences: dict[int, tuple[Any, Occurrences]] = {}
+        self._typical: dict[tuple[int, float | None], float] = {}  # strength, by refractory time
         self._watchers: list[Callable[[], None]] = []
 
     @property
@@ -132,15 +133,17 @@ class Session:
 
     def level(self, k: int) -> float:
         """The activation from which on a peak of motif k is an event."""
-        note = self._annotations.motifs[k]
-        return note.threshold * typical_strength(
-            self.subject.model,
-            self.subject.activations,
-            k,
-            lengths=self.subject.fit.segments.lengths,
-            rate=self._rate,
-            refractory=note.refractory,
-        )
+        note, subject = self._annotations.motifs[k], self.subject
+        if (k, note.refractory) not in self._typical:
+            self._typical[k, note.refractory] = typical_strength(
+                subject.model,
+                subject.activations,
+                k,
+                lengths=subject.fit.segments.lengths,
+                rate=self._rate,
+                refractory=note.refractory,
+            )
+        return note.threshold * self._typical[k, note.refractory]
 
     # --- events -----------------------------------------------------------------------------
 
