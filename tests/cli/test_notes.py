@@ -64,7 +64,9 @@ def test_events_heed_it(files, said):
     assert {record["name"] for record in found} == {"up & <down>", "motif 2"}
     expected = [r["bin"] for r in plain if r["motif"] == 0 and r["bin"] != said]
     assert [record["bin"] for record in found if record["motif"] == 0] == expected
-    assert ok("events", files / "model.npz").stdout.startswith("motif,segment,time,bin,strength,name")
+    assert ok("events", files / "model.npz").stdout.startswith(
+        "motif,segment,time,bin,strength,name"
+    )
 
 
 def test_events_of_the_recording_as_a_file(files, said):
@@ -87,7 +89,15 @@ def test_the_report_heeds_it(files, said):
     assert "up &amp; &lt;down&gt;" in text
     assert "(hidden)" in text
     assert "as was said in the explorer" in text
-    ok("report", files / "model.npz", "--data", files / "x.npy", "-o", files / "r.html", "--no-notes")
+    ok(
+        "report",
+        files / "model.npz",
+        "--data",
+        files / "x.npy",
+        "-o",
+        files / "r.html",
+        "--no-notes",
+    )
     assert "explorer" not in (files / "r.html").read_text()
 
 

@@ -153,6 +153,6 @@ def _framed(pixels: Any, row: int | None) -> Any:
 
 
 def _button(name: str, act: Callable[[], None], kind: str = "default") -> Any:
-    button = pn.widgets.Button(name=name, button_type=kind, margin=(4, 3))
+    button = pn.widgets.Button(label=name, color=kind, margin=(4, 3))
     button.on_click(lambda event: act())
     return button

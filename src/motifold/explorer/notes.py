@@ -42,20 +42,20 @@ class Notes:
         unit = clock.unit
         step = clock.position(1)
         self.name = pn.widgets.TextInput(
-            name="Name", placeholder="none yet", max_length=200, width=200
+            label="Name", placeholder="none yet", max_length=200, width=200
         )
-        self.ink = pn.widgets.ColorPicker(name="Colour", width=60)
-        self.hidden = pn.widgets.Checkbox(name="Hide", align="end")
-        self.merge = pn.widgets.Select(name="Counts as", width=200)
+        self.ink = pn.widgets.ColorPicker(label="Colour", width=60)
+        self.hidden = pn.widgets.Checkbox(label="Hide", align="end")
+        self.merge = pn.widgets.Select(label="Counts as", width=200)
         self.threshold = pn.widgets.FloatSlider(
-            name="Threshold (of the typical strength)",
+            label="Threshold (of the typical strength)",
             start=0,
             end=_MAX_THRESHOLD,
             step=0.01,
             sizing_mode="stretch_width",
         )
         self.refractory = pn.widgets.FloatSlider(
-            name=f"Refractory time ({unit})",
+            label=f"Refractory time ({unit})",
             start=0,
             end=_LONGEST * L * step,
             step=step,
@@ -156,7 +156,7 @@ class Notes:
         )
         number = "" if notes.motifs[k].name == "" else f"  ({k})"
         button = pn.widgets.Button(
-            name=f"{notes.title(k)}{number} · {state}",
+            label=f"{notes.title(k)}{number} · {state}",
             sizing_mode="stretch_width",
             stylesheets=[style],
             margin=(1, 4),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,10 @@ class Page:
 
     def _saved(self) -> str:
         path = self.session.path
-        told = "Notes are not saved: give a path." if path is None else f"Saved in {path}"
+        if path is None:
+            told = "Notes are not saved: there is no file of the model."
+        else:
+            told = f"{'Saved in' if Path(path).exists() else 'Notes will be in'} {path}"
         return tag("p", told, class_="told")
 
     # --- the view ---------------------------------------------------------------------------
@@ -201,7 +205,7 @@ class Page:
                 callback=lambda ending=ending: self._export(ending),
                 filename=f"{name}.{ending}",
                 label=f"This view as {ending.upper()}",
-                button_type="default",
+                color="default",
                 margin=(2, 3),
             )
             for ending in ("png", "svg")
@@ -210,7 +214,7 @@ class Page:
             callback=lambda: io.BytesIO(self.session.csv().encode()),
             filename=f"{name}.events.csv",
             label="Events as CSV",
-            button_type="default",
+            color="default",
             margin=(2, 3),
         )
         return pn.Row(*buttons, events)
@@ -218,7 +222,7 @@ class Page:
     def _controls(self) -> Any:
         show = pn.widgets.RadioButtonGroup(options=list(SHOWS), value=self.charts.show)
         sort = pn.widgets.Checkbox(
-            name="Sort features", value=self.charts.is_sorted, align="center"
+            label="Sort features", value=self.charts.is_sorted, align="center"
         )
 
         def set_show(event: Any) -> None:
@@ -234,7 +238,7 @@ class Page:
         views = {"Whole recording": "whole", "◀": "left", "▶": "right", "−": "out", "+": "in"}
         buttons = []
         for name, where in views.items():
-            button = pn.widgets.Button(name=name, margin=(4, 2), min_width=36)
+            button = pn.widgets.Button(label=name, margin=(4, 2), min_width=36)
             button.on_click(lambda event, where=where: self._look(where))
             buttons.append(button)
         return pn.Row(show, sort, pn.Spacer(sizing_mode="stretch_width"), *buttons)

@@ -22,7 +22,8 @@ SHOWS: tuple[Show, ...] = ("data and motifs", "data", "motifs")
 _INK = np.array((0.13, 0.13, 0.17), np.float32)  # of data that no motif explains
 _MISSING = 0.78
 _WASH = 0.55  # how dark a motif is where there is no data
-_MAX_COLUMNS, _MAX_ROWS = 1600, 600
+# Not more than a small window has pixels: a browser that has fewer would leave some out.
+_MAX_COLUMNS, _MAX_ROWS = 900, 300
 _EXACT_WORK = 100_000_000  # bins × motifs × lags × features that are worth a reconstruction
 _LONG = 16  # motifs: columns longer than that need not know where in them it is
 _STEPS = 4  # that a motif is placed in otherwise
