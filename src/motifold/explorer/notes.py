@@ -63,7 +63,10 @@ class Notes:
             sizing_mode="stretch_width",
         )
         self._summary = pn.pane.HTML(css_classes=["summary"])
-        self._buttons = pn.Column(sizing_mode="stretch_width", scroll=True, max_height=230)
+        buttons = [self._button(k) for k in range(len(session.annotations.motifs))]
+        self._buttons = pn.Column(
+            *buttons, sizing_mode="stretch_width", scroll=True, max_height=230
+        )
         self._tick = hv.streams.Stream.define("Noted", count=0)()
         histogram = hv.DynamicMap(self._histogram, streams=[self._tick])
         self._intervals = pn.pane.HoloViews(histogram, height=150, sizing_mode="stretch_width")
@@ -116,7 +119,8 @@ class Notes:
             self.merge.value = _ITSELF if note.merged_into is None else note.merged_into
             self.threshold.value = min(note.threshold, _MAX_THRESHOLD)
             self.refractory.value = min(self.session.refractory(k), self.refractory.end)
-            self._buttons[:] = [self._button(j) for j in range(len(notes.motifs))]
+            for j, button in enumerate(self._buttons):
+                self._label(button, j)
             self._summary.object = self._told()
         finally:
             self._filling = False
@@ -141,6 +145,15 @@ class Notes:
         )
 
     def _button(self, k: int) -> Any:
+        button = pn.widgets.Button(sizing_mode="stretch_width", margin=(1, 4))
+        button.on_click(lambda event: self.choose(k))
+        return button
+
+    def _label(self, button: Any, k: int) -> None:
+        """Write on the button of motif k how it stands with it.
+
+        Buttons are changed and never replaced: a click on one that is gone would be lost.
+        """
         notes = self.session.annotations
         is_shown = k in notes.shown
         if is_shown:
@@ -155,14 +168,7 @@ class Notes:
             text="#1f2933" if is_shown else "#8a949e",
         )
         number = "" if notes.motifs[k].name == "" else f"  ({k})"
-        button = pn.widgets.Button(
-            label=f"{notes.title(k)}{number} · {state}",
-            sizing_mode="stretch_width",
-            stylesheets=[style],
-            margin=(1, 4),
-        )
-        button.on_click(lambda event: self.choose(k))
-        return button
+        button.param.update(label=f"{notes.title(k)}{number} · {state}", stylesheets=[style])
 
     def _told(self) -> str:
         k, clock = self.session.annotations.root(self.motif), self.session.subject.clock
