@@ -273,7 +273,7 @@ class Charts:
         titles = [_short(notes.title(k)) for k in shown]
         if name == "other":
             partners = [lane.members for lane in self.other_lanes]
-            titles = [", ".join(f"its {j}" for j in members) or "none" for members in partners]
+            titles = [", ".join(f"other {j}" for j in members) or "none" for members in partners]
         return [(len(shown) - 1 - i + 0.4, title) for i, title in enumerate(titles)]
 
 

@@ -64,7 +64,8 @@ def pairs_file(one: Subject, other: Subject, order: Order | None) -> bytes:
     if order is not None:
         padded = [W[:, :, order] for W in padded]
     axis = None if order is not None else one.features.values
-    figure = plot_match(*padded, rate=one.clock.rate, feature_axis=axis)
+    label = None if order is None else f"{one.features.label} (sorted)"
+    figure = plot_match(*padded, rate=one.clock.rate, feature_axis=axis, feature_label=label)
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=_DPI)
     return file.getvalue()

@@ -245,6 +245,7 @@ class Page:
 
     def _pairs(self) -> Any:
         assert self.other is not None
+        assert self.match is not None
         picture = pairs_file(self.session.subject, self.other, self.charts.order)
         told = (
             f"Above: the motifs of {self.titles[0]}. Beneath each the motif of {self.titles[1]} "
@@ -254,7 +255,7 @@ class Page:
             pn.pane.HTML(
                 join(tag("h2", "Two fits"), tag("p", told, class_="told")), stylesheets=[_STYLE]
             ),
-            pn.pane.PNG(picture, sizing_mode="scale_width", max_width=1000),
+            pn.pane.PNG(picture, width=min(1000, 120 + 110 * len(self.match.order))),
             sizing_mode="stretch_width",
         )
 
