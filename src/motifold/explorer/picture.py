@@ -24,7 +24,7 @@ _MISSING = 0.78
 _WASH = 0.55  # how dark a motif is where there is no data
 # Not more than a small window has pixels: a browser that has fewer would leave some out.
 _MAX_COLUMNS, _MAX_ROWS = 900, 300
-_EXACT_WORK = 100_000_000  # bins × motifs × lags × features that are worth a reconstruction
+_EXACT_WORK = 30_000_000  # bins × motifs × lags × features that are worth a reconstruction
 _LONG = 16  # motifs: columns longer than that need not know where in them it is
 _STEPS = 4  # that a motif is placed in otherwise
 _LANE_PIXELS = 40

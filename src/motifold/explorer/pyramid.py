@@ -12,7 +12,7 @@ from motifold.plots.decimate import bucket_edges, pool
 
 Floats = npt.NDArray[Any]
 
-_READ_AT_ONCE = 25_000_000  # entries that a picture may read from the table itself: 0.1 s or so
+_READ_AT_ONCE = 8_000_000  # entries that a picture may read from the table itself: some 50 ms
 _COARSE_ENTRIES = 30_000_000  # of the coarse table, in memory
 _LEAST_STEP = 16
 _BLOCK_ENTRIES = 4_000_000  # read at a time where all of it is read
