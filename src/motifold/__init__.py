@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
+    from motifold.explorer import explore
     from motifold.findings import (
         BlockTimeSeriesSplit,
         dissimilarity,
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "CNMF": "motifold.estimator",
+    "explore": "motifold.explorer",
     "fit_with_checkpoint": "motifold.storage.checkpoint",
     "load": "motifold.storage.models",
     "ANLS": "motifold.solvers",
@@ -60,6 +62,7 @@ __all__ = [
     "dissimilarity",
     "event_triggered_average",
     "explained_power",
+    "explore",
     "find_consensus",
     "find_events",
     "fit_with_checkpoint",

@@ -27,6 +27,7 @@ FLOORS = [
     ["motifold.storage", "motifold.findings"],
     ["motifold.plots", "motifold.matching", "motifold.sound"],
     ["motifold.report", "motifold.reproduce"],
+    ["motifold.explorer"],
     ["motifold.cli", "motifold.demo"],
 ]
 LATE = {("motifold.estimator", "motifold.storage.models")}  # inside CNMF.save
@@ -46,6 +47,7 @@ HOMES = {
     "requests": "motifold.datasets",
     "click": "motifold.cli",
     **dict.fromkeys(("librosa", "mido"), "motifold.sound"),
+    **dict.fromkeys(("panel", "holoviews", "bokeh", "tornado"), "motifold.explorer"),
     **dict.fromkeys(
         ("h5py", "zarr", "polars", "soundfile", "pynwb", "pynapple", "xarray"), "motifold.io"
     ),

@@ -26,6 +26,7 @@ _COMMANDS = (
     "significance",
     "separate",
     "report",
+    "explore",
     "sweep",
     "reproduce",
     "bench",

@@ -21,6 +21,7 @@ from motifold.cli._terminal import say
 
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
+    from motifold.findings.annotations import Annotations
     from motifold.io import Recording
 
 # Exit codes beyond click's own: 0 done, 1 failed, 2 wrong usage.
@@ -139,6 +140,27 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_READING):
         command = option(command)
     return command
+
+
+def notes_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--notes/--no-notes``."""
+    return click.option(
+        "--notes/--no-notes",
+        default=True,
+        help="Heed what was said in the explorer (MODEL.explore.json).  [default: if it is there]",
+    )(command)
+
+
+def notes_of(path: Path, model: CNMF, heeded: bool) -> Annotations | None:
+    """What was said of a model in the explorer; None if nothing was, or it is not heeded."""
+    if not heeded:
+        return None
+    from motifold.findings.annotations import AnnotationsError, annotations_path, read_annotations
+
+    try:
+        return read_annotations(annotations_path(path), model)
+    except AnnotationsError as error:
+        raise Failure(f"{error} Or leave it aside: --no-notes.", EXIT_DATA) from error
 
 
 def sort_option(command: Callable[..., Any]) -> Callable[..., Any]:

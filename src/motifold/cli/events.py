@@ -12,10 +12,11 @@ from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep, keep
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    csv_text,
     friendly,
     load_model,
     model_argument,
+    notes_of,
+    notes_option,
     output_option,
     print_json,
     reading_options,
@@ -26,6 +27,7 @@ from motifold.cli._terminal import say
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.findings import Table
+    from motifold.findings.annotations import Annotations
 
 _ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDINGS}
 
@@ -37,9 +39,7 @@ _ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDIN
 @click.option(
     "--threshold",
     type=click.FloatRange(0),
-    default=0.3,
-    show_default=True,
-    help="Least strength, in units of the motif's typical one.",
+    help="Least strength, in units of the motif's typical one.  [default: 0.3, or as noted]",
 )
 @click.option(
     "--refractory",
@@ -65,16 +65,18 @@ _ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDIN
     metavar="NWB",
     help="With --to nwb: write a copy of this file, with the intervals added.",
 )
+@notes_option
 @reading_options
 def command(
     model: Path,
     data: Path | None,
     output: Path | None,
-    threshold: float,
+    threshold: float | None,
     refractory: float | None,
     partial: bool,
     kind_of_output: str,
     session: Path | None,
+    notes: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -86,6 +88,9 @@ def command(
     the motif that was) and partial (1 if the end cuts it off). Times are in seconds where the rate
     is known, else in bins; time and peak are on the recording's clock. Events of which less than
     half was observed are left out, and without --partial those that the end of a segment cuts off.
+
+    What was said in the explorer is heeded: thresholds of each motif, motifs that were merged or
+    hidden, events that were rejected, and names, in a column more (--no-notes leaves it aside).
 
     \b
     Examples:
@@ -106,7 +111,8 @@ def command(
                 f"{model} was fitted to a part of its recording, so its own activations do not "
                 f"tell times: give the recording, --data {source}."
             )
-        found, rate = _found(fitted, data, options, threshold, refractory, partial)
+        rule = {"threshold": threshold, "refractory": refractory, "partial": partial}
+        found, rate = _found(fitted, data, options, notes_of(model, fitted, notes), rule)
         if output is not None:
             duration = fitted.n_lags / (rate or 1.0)
             _write(found, kind_of_output, output, session, duration)
@@ -130,19 +136,22 @@ def _found(
     fitted: CNMF,
     data: Path | None,
     options: dict[str, Any],
-    threshold: float,
-    refractory: float | None,
-    partial: bool,
+    said: Annotations | None,
+    rule: dict[str, Any],
 ) -> tuple[Table, float | None]:
-    """The events, and the rate where it is known."""
+    """The events, counted as was said in the explorer, and the rate where it is known."""
     from motifold.findings import find_events
+    from motifold.findings.annotated import annotated_events, with_names
+    from motifold.findings.annotations import THRESHOLD, recording_key
     from motifold.findings.unseen import prepared_recording
 
     origin = fitted.origin_ or {}
-    rate = origin.get("rate") or options.get("rate")
+    rate, key = origin.get("rate") or options.get("rate"), None
     of_the_data: dict[str, Any] = {"starts": origin.get("starts")}
     if data is not None:
-        recording = prepared_recording(fitted, recording_of(data, options, fitted).checked())
+        recording = recording_of(data, options, fitted).checked()
+        key = None if said is None else recording_key(recording.X)
+        recording = prepared_recording(fitted, recording)
         activations = fitted.transform(recording.X, lengths=recording.lengths, mask=recording.mask)
         rate = recording.rate
         of_the_data = {
@@ -154,15 +163,21 @@ def _found(
     rate = None if rate is None else float(rate)
     if rate is None:
         of_the_data["starts"] = None  # bins are not counted in seconds
-    rule: dict[str, Any] = {"threshold": threshold, "refractory": refractory, "partial": partial}
-    return find_events(fitted, rate=rate or 1.0, **rule, **of_the_data), rate
+    if said is None:
+        threshold = THRESHOLD if rule["threshold"] is None else rule["threshold"]
+        rule = rule | {"threshold": threshold}
+        return find_events(fitted, rate=rate or 1.0, **rule, **of_the_data), rate
+    activations = of_the_data.pop("activations", None)
+    counted = {"rate": rate or 1.0, **rule, **of_the_data}
+    found = annotated_events(fitted, activations, said, key=key, **counted)
+    return with_names(found, said), rate
 
 
 def _csv(table: Table) -> str:
-    """Numbers alone, so that any reader takes it: what is true is 1."""
-    rows = [[row[name] for name in table.columns] for row in table]
-    plain = [[int(cell) if isinstance(cell, bool) else cell for cell in row] for row in rows]
-    return csv_text(table.columns, plain)
+    """What is true is 1, so that any reader takes it."""
+    from motifold.findings.annotated import events_csv
+
+    return events_csv(table)
 
 
 def _write(table: Table, kind: str, output: Path, session: Path | None, duration: float) -> None:

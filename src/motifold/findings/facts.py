@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from motifold.estimator import CNMF
 from motifold.findings.agreement import StartAgreement, start_agreement
+from motifold.findings.annotated import annotated_events
+from motifold.findings.annotations import Annotations, recording_key
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.events import find_events
 from motifold.findings.members import feature_table
@@ -47,23 +49,33 @@ class Facts:
     correlation: FeatureCorrelation
     order: npt.NDArray[np.intp] | None
     n_partial: int = 0  # events that the end of a segment cuts off, which are not among the others
+    notes: Annotations | None = None  # what was said in the explorer
 
     @classmethod
-    def gather(cls, model: CNMF, recording: Recording, sort: bool | None = None) -> Facts:
+    def gather(
+        cls,
+        model: CNMF,
+        recording: Recording,
+        sort: bool | None = None,
+        notes: Annotations | None = None,
+    ) -> Facts:
         """All of it; ``recording`` is in memory and its values are checked, but not prepared."""
         unseen = Unseen.of(model, recording)
         tested, tested_bins = (None, 0) if unseen is None else unseen.quickly_tested(model)
+        key = None if notes is None else recording_key(recording.X)
         recording = prepared_recording(model, recording)
         fit, is_training = _taken_apart(model, recording)
-        found = find_events(
-            model,
-            fit.H,
-            lengths=fit.segments.lengths,
-            rate=recording.rate or 1.0,
-            starts=None if recording.rate is None else recording.starts,
-            X=fit.X,
-            partial=True,
-        )
+        options: dict[str, Any] = {
+            "lengths": fit.segments.lengths,
+            "rate": recording.rate or 1.0,
+            "starts": None if recording.rate is None else recording.starts,
+            "X": fit.X,
+            "partial": True,
+        }
+        if notes is None:
+            found = find_events(model, fit.H, **options)
+        else:
+            found = annotated_events(model, fit.H, notes, key=key, **options)
         events = found.where(partial=False)
         correlation = correlation_of(fit)
         has_axis = recording.feature_axis is not None
@@ -71,7 +83,8 @@ class Facts:
         is_training = is_training or (unseen is not None and unseen.kind == "held out")
         test = unseen, tested, tested_bins
         n_partial = len(found) - len(events)
-        return cls(fit, recording, is_training, events, *test, correlation, order, n_partial)
+        of_it = fit, recording, is_training, events
+        return cls(*of_it, *test, correlation, order, n_partial, notes)
 
     @property
     def model(self) -> CNMF:
@@ -149,7 +162,8 @@ class Facts:
     @property
     def silent(self) -> list[int]:
         """Motifs that do not occur in this recording."""
-        return np.flatnonzero((self.counts == 0) & (self.model.scales_ > 0)).tolist()
+        silent = np.flatnonzero((self.counts == 0) & (self.model.scales_ > 0)).tolist()
+        return silent if self.notes is None else [k for k in silent if k in self.notes.shown]
 
     @property
     def starts(self) -> StartAgreement | None:

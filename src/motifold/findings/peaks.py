@@ -59,10 +59,10 @@ class Peaks:
         whole = self.segments.whole(self.reach)
         places = self._places(np.where(whole, h, 0))
         cut = self._places(np.where(whole, 0, h))
-        typical = _typical(h[places] if h[places].any() else h[cut])
+        level = typical(h[places] if h[places].any() else h[cut])
 
         def strong(rows: npt.NDArray[np.intp]) -> list[int]:
-            return rows[(h[rows] > 0) & (h[rows] >= self.threshold * typical)].tolist()
+            return rows[(h[rows] > 0) & (h[rows] >= self.threshold * level)].tolist()
 
         events = strong(places)
         found = [(t, False) for t in events]
@@ -84,7 +84,7 @@ class Peaks:
         return any(abs(t - other) < self.distance and ids[t] == ids[other] for other in events)
 
 
-def _typical(strengths: Floats) -> float:
+def typical(strengths: Floats) -> float:
     """Σh²/Σh: the mean weighted by the strengths themselves, which small ones hardly change."""
     total = float(strengths.sum())
     return float(strengths @ strengths) / total if total > 0 else 0.0

@@ -24,6 +24,11 @@ def warnings_of(facts: Facts) -> list[str]:
             "This is not the recording that the model was fitted to: the motifs are those of "
             "the fit, the activations were found anew."
         )
+    if facts.notes is not None:
+        told.append(
+            "Events are counted as was said in the explorer: with the thresholds set there, and "
+            "without the motifs that were hidden and the events that were rejected."
+        )
     if facts.dead:
         told.append(f"Motif {_named(facts.dead)} is empty: fewer motifs would do (n_components).")
     if facts.silent:

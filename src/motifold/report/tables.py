@@ -25,7 +25,7 @@ def motif_table(facts: Facts) -> Markup:
     head += [] if facts.significance is None else [_p_value(facts), "significant"]
     rows = []
     for k, share in enumerate(facts.shares):
-        row: list[Any] = [_swatch(k), f"{100 * share:.1f}%", str(facts.counts[k])]
+        row: list[Any] = [_named(facts, k), f"{100 * share:.1f}%", str(facts.counts[k])]
         if per_minute is not None:
             row.append(f"{per_minute[k]:.3g}")
         row += _verdict(facts, k)
@@ -46,10 +46,22 @@ def listening(players: list[Markup] | None) -> Markup | None:
     return join(tag("p", sentence, class_="listening"), tag("ul", rows, class_="listen"))
 
 
-def _swatch(k: int) -> Markup:
+def _swatch(k: int, ink: str | None = None) -> Markup:
     from motifold.plots.style import colour
 
-    return join(tag("span", "", class_="swatch", style=f"background:{colour(k)}"), f" {k}")
+    style = f"background:{ink or colour(k)}"
+    return join(tag("span", "", class_="swatch", style=style), f" {k}")
+
+
+def _named(facts: Facts, k: int) -> Markup:
+    """The motif with what was said of it in the explorer."""
+    if facts.notes is None:
+        return _swatch(k)
+    note = facts.notes.motifs[k]
+    state = " (hidden)" if note.hidden else ""
+    if note.merged_into is not None:
+        state = f" (counts as {facts.notes.title(note.merged_into)})"
+    return join(_swatch(k, note.colour), f" {note.name}" if note.name else "", state)
 
 
 def _verdict(facts: Facts, k: int) -> list[str]:
