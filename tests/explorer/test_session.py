@@ -114,6 +114,6 @@ def test_no_interval_reaches_over_the_end_of_a_segment(model, X):
 def test_the_csv_is_the_table(session):
     session.note(0, name="a,b")
     lines = session.csv().splitlines()
-    assert lines[0] == "motif,segment,time,bin,strength,name"
+    assert lines[0] == "motif,segment,time,bin,strength,start,peak,observed,partial,name"
     assert len(lines) == 1 + len(session.table())
     assert any(line.endswith('"a,b"') for line in lines)

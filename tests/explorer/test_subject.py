@@ -71,10 +71,7 @@ def test_lazily_read_data_is_asked_for_rows_alone(model, X, tmp_path, monkeypatc
 
 
 def test_the_clock_is_the_recordings(model, X):
-    class Started(Recording):
-        starts = (7200.0,)
-
-    found = Subject.of(model, Started(X, "x", 50.0))
+    found = Subject.of(model, Recording(X, "x", 50.0, starts=(7200.0,)))
     assert found.clock.told(0) == "2:00:00.00"
 
 

@@ -131,7 +131,8 @@ def test_a_damaged_file_is_told_and_left(damage, said, model, tmp_path):
 def test_nothing_said_changes_nothing(model):
     plain = find_events(model, rate=20)
     assert annotated_events(model, None, Annotations.none(model), rate=20) == plain
-    assert events_csv(plain).splitlines()[0] == "motif,segment,time,bin,strength"
+    header = "motif,segment,time,bin,strength,start,peak,observed,partial"
+    assert events_csv(plain).splitlines()[0] == header
 
 
 def test_each_motif_has_its_own_threshold(model):
@@ -178,7 +179,7 @@ def test_merged_motifs_count_as_one(model):
     bins = found.where(motif=0)["bin"]
     assert set(bins) <= set(both)
     for a, b, i, j in zip(bins[:-1], bins[1:], *_segments(found), strict=True):
-        assert i != j or b - a >= 4  # half a motif
+        assert i != j or b - a >= 3  # the least refractory there is
     origins = {r["motif"] for r in group_events(model, None, notes, 0, lengths=None, rate=1.0)}
     assert origins == {0, 2}
 

@@ -64,7 +64,7 @@ class Subject:
             Clock(
                 fit.segments,
                 rate if recording is None else recording.rate,
-                getattr(recording, "starts", None),
+                None if recording is None else recording.starts,
             ),
             _features(model, recording),
             "X" if recording is None else recording.source,
