@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,14 @@ class Train:
         return Train(
             self.bins[which], self.motifs[which], self.amplitudes[which], self.strengths[which]
         )
+
+    def power(self, K: int) -> Floats:
+        """Sum of the squared amplitudes of each motif, (K,)."""
+        return np.bincount(self.motifs, self.amplitudes**2, minlength=K)
+
+    def counts(self, K: int) -> Bins:
+        """Number of events of each motif, (K,)."""
+        return np.bincount(self.motifs, minlength=K)
 
     def activations(self, T: int, K: int) -> Floats:
         """The train as activations (T, K)."""
@@ -95,46 +103,91 @@ def norms(data: Standardised, motifs: Floats) -> Floats:
     return np.where(power >= least, np.sqrt(np.maximum(power, _TINY)), np.inf)
 
 
-def pursue(data: Standardised, motifs: Floats, floors: Floats | None, gap: int) -> Train:
-    """Greedy events, strongest first, while one is above its motif's floor.
+def pursue(data: Standardised, motifs: Floats, gap: int) -> Train:
+    """Greedy events, strongest first, down to what is far below any event that counts.
 
     ``motifs`` (K, L, N) are in the units of ``data``. Two events of a motif are more than ``gap``
-    bins apart. Without floors down to what is far below any event. A motif that the end of a
-    segment would cut off is not placed.
+    bins apart. A motif that the end of a segment would cut off is not placed.
     """
     K, L, _ = motifs.shape
     C, norm = match(data.Y, motifs), norms(data, motifs)
+    norm = np.broadcast_to(norm, C.shape)
     allowed = data.segments.whole(L)
-    score = np.where(allowed[:, None], C / norm, -np.inf)
-    if floors is None:
-        positive = np.maximum(score[allowed], 0) if allowed.any() else np.zeros((1, K))
-        floors = np.maximum(_LEAST_OF_STRONG * np.quantile(positive, _STRONG, axis=0), _TINY)
+    scores = _Scores(np.where(allowed[:, None], C / norm, -np.inf))
+    positive = np.maximum(scores.rows[: data.T][allowed], 0) if allowed.any() else np.zeros((1, K))
+    floors = np.maximum(_LEAST_OF_STRONG * np.quantile(positive, _STRONG, axis=0), _TINY)
+    scores.lower(floors)
     grams = _grams(motifs) if data.observed is None else None
-    excess = score - floors
     found: list[tuple[int, int, float, float]] = []
     while True:
-        t, k = divmod(int(np.argmax(excess)), K)
-        if not excess[t, k] > 0:
+        t, k, excess = scores.largest()
+        if not excess > 0:
             break
-        n = norm[t if len(norm) > 1 else 0, k]
-        amplitude = C[t, k] / n**2
-        found.append((t, k, amplitude, C[t, k] / n))
+        amplitude = C[t, k] / norm[t, k] ** 2
+        found.append((t, k, amplitude, C[t, k] / norm[t, k]))
         lo, hi = max(0, t - L + 1), min(data.T, t + L)
-        if grams is not None:
-            C[lo:hi] -= amplitude * grams[k, lo - t + L - 1 : hi - t + L - 1]
-        else:
-            C[lo:hi] -= amplitude * _masked_gram(data, motifs, k, t)[lo - t + L - 1 : hi - t + L - 1]
-        part = norm[lo:hi] if len(norm) > 1 else norm
-        taken = excess[lo:hi] == -np.inf
-        excess[lo:hi] = np.where(taken, -np.inf, C[lo:hi] / part - floors)
-        excess[max(0, t - gap) : t + gap + 1, k] = -np.inf
-    columns = list(zip(*found, strict=True)) if found else [(), (), (), ()]
+        part = grams[k] if grams is not None else _masked_gram(data, motifs, k, t)
+        C[lo:hi] -= amplitude * part[lo - t + L - 1 : hi - t + L - 1]
+        scores.replace(lo, hi, C[lo:hi] / norm[lo:hi] - floors)
+        scores.close(max(0, t - gap), t + gap + 1, k)
+    return _train(found)
+
+
+class _Scores:
+    """Numbers (T, K) whose largest is found quickly: -inf is closed and stays so."""
+
+    _ROWS = 256
+
+    def __init__(self, scores: Floats) -> None:
+        T, K = scores.shape
+        n_blocks = -(-T // self._ROWS)
+        self.K = K
+        self.rows = np.full((n_blocks * self._ROWS, K), -np.inf)
+        self.rows[:T] = scores
+        self._blocks = self.rows.reshape(n_blocks, -1)  # a view
+        self._best = self._blocks.max(axis=1)
+
+    def lower(self, floors: Floats) -> None:
+        self.rows -= floors
+        self._best = self._blocks.max(axis=1)
+
+    def largest(self) -> tuple[int, int, float]:
+        """Row, column and value."""
+        block = int(self._best.argmax())
+        t, k = divmod(int(self._blocks[block].argmax()), self.K)
+        return block * self._ROWS + t, k, float(self._best[block])
+
+    def replace(self, lo: int, hi: int, scores: Floats) -> None:
+        rows = self.rows[lo:hi]
+        rows[:] = np.where(rows == -np.inf, -np.inf, scores)
+        self._look_again(lo, hi)
+
+    def close(self, lo: int, hi: int, k: int) -> None:
+        self.rows[lo:hi, k] = -np.inf
+        self._look_again(lo, min(hi, len(self.rows)))
+
+    def _look_again(self, lo: int, hi: int) -> None:
+        blocks = slice(lo // self._ROWS, -(-hi // self._ROWS))
+        self._best[blocks] = self._blocks[blocks].max(axis=1)
+
+
+def _train(found: list[tuple[int, int, float, float]]) -> Train:
+    bins, motifs, amplitudes, strengths = zip(*found, strict=True) if found else ((), (), (), ())
     return Train(
-        np.array(columns[0], dtype=np.intp),
-        np.array(columns[1], dtype=np.intp),
-        np.array(columns[2], dtype=np.float64),
-        np.array(columns[3], dtype=np.float64),
+        np.array(bins, dtype=np.intp),
+        np.array(motifs, dtype=np.intp),
+        np.array(amplitudes, dtype=np.float64),
+        np.array(strengths, dtype=np.float64),
     )
+
+
+def without(data: Standardised, motifs: Floats, train: Train) -> Standardised:
+    """What the events leave of the recording."""
+    Y, L = data.Y.copy(), motifs.shape[1]
+    for t, k, amplitude in zip(train.bins, train.motifs, train.amplitudes, strict=True):
+        placed = amplitude * motifs[k]
+        Y[t : t + L] -= placed if data.observed is None else placed * data.observed[t : t + L]
+    return replace(data, Y=Y)
 
 
 def _grams(motifs: Floats) -> Floats:
