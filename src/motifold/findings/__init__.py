@@ -2,9 +2,11 @@
 
 from motifold.findings.agreement import dissimilarity
 from motifold.findings.consensus import Consensus, find_consensus
+from motifold.findings.discovery import Discovery, discover
 from motifold.findings.events import EventAverage, event_triggered_average, find_events
 from motifold.findings.power import explained_power
 from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
+from motifold.findings.sequences import SequenceTest, sequence_test
 from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions
 from motifold.findings.sweeping import Sweep, sweep
@@ -13,13 +15,16 @@ from motifold.findings.table import Table
 __all__ = [
     "BlockTimeSeriesSplit",
     "Consensus",
+    "Discovery",
     "EventAverage",
     "FeatureOrder",
     "MotifExtent",
+    "SequenceTest",
     "Sequenciness",
     "Significance",
     "Sweep",
     "Table",
+    "discover",
     "dissimilarity",
     "event_triggered_average",
     "explained_power",
@@ -27,6 +32,7 @@ __all__ = [
     "find_events",
     "mark_junctions",
     "motif_extent",
+    "sequence_test",
     "sequenciness",
     "significance",
     "sort_features",
