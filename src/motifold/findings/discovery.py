@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,12 +35,13 @@ from motifold.fit.progress import work_bar
 
 _FIRST, _MOST = 5, 40  # motifs to begin with, doubled while none of them is given up
 _STARTS = 3
-_TOL = 1e-2  # of the fits that begin: motifs are sharpened afterwards
+_TOL = 2e-2  # of the fits that begin: motifs are sharpened afterwards
 _LEAST_MOTIFS = 4  # lengths of a motif that half of a recording must have
 _NULLS, _FLIPS = 400, 4000
 # A motif of one half answers to one of the whole if they are so similar; and a start found it.
 _ANSWERS, _FOUND = 0.3, 0.5
-_STAGES = ("starts", "events", "first half", "second half", "tests", "model")
+# Stages that come after one, by its first word; more if the first two are done again.
+_STAGES_AFTER = {"starts": 5, "events": 4, "first": 3, "second": 2, "tests": 1}
 _COLUMNS = ("motif", "segment", "time", "centre", "bin", "strength", "score", "q_value")
 
 
@@ -291,16 +293,16 @@ def discover(
         n_jobs=n_jobs,
     )
     stages = Stages(path, json.dumps(settings, sort_keys=True))
-    with work_bar(len(_STAGES), "discover", "stage", shown=progress) as bar:
+    with work_bar(6, "discover", "stage", shown=progress) as bar:
 
-        def stage(name: str, compute: Any) -> Arrays:
+        def stage(name: str, compute: Callable[[], Arrays]) -> Arrays:
             bar.set_postfix_str(name)
             found = stages(name, compute)
+            bar.total = max(bar.total, bar.n + 1 + _STAGES_AFTER[name.split()[0]])
             bar.update()
             return found
 
-        whole = stage("starts", work.starts)
-        events = stage("events", lambda: work.events(whole))
+        whole, events = work.whole(stage)
         halves = [
             stage(name, lambda half=half: work.half(half, len(events["motifs"])))
             for half, name in enumerate(("first half", "second half"))
@@ -324,18 +326,18 @@ class _Work:
     seeds: list[int]
     n_jobs: int | None
 
-    def starts(self) -> Arrays:
-        """Motifs of each start, (n_starts, K, L, N), the best first; of the last number tried."""
+    def whole(self, stage: Callable[[str, Callable[[], Arrays]], Arrays]) -> tuple[Arrays, Arrays]:
+        """Motifs of each start, (n_starts, K, L, N), the best first; and the event model."""
         K = self.n_components or _FIRST
         while True:
-            found = self._fits(self.recording, K, self.seeds[0])
-            if self.n_components is not None or 2 * K > _MOST:
-                break
-            events = self._sharpened(self.recording, found[0], self.seeds[1])
-            if events is None or len(events.motifs) < K:
-                break
+            name = f"with {K} motifs"
+            starts = stage(
+                f"starts {name}", lambda K=K: {"motifs": self._fits(self.recording, K, self.seeds[0])}
+            )
+            events = stage(f"events {name}", lambda starts=starts: self.events(starts))
+            if self.n_components is not None or len(events["motifs"]) < K or 2 * K > _MOST:
+                return starts, events
             K *= 2
-        return {"motifs": found}
 
     def events(self, starts: Arrays) -> Arrays:
         """The event model of the whole recording."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from motifold.data import Segments
 from motifold.findings.overlap import Floats
+from motifold.kernels import pursuit as kernel
 from motifold.model import Mask
 
 Bins = npt.NDArray[np.intp]
@@ -72,15 +74,14 @@ class Standardised:
 
     def shifted(self, rng: np.random.Generator) -> Standardised:
         """Each feature moved in time by itself, around its segment: no motif is left."""
-        Y = np.empty_like(self.Y)
-        observed = None if self.observed is None else np.empty_like(self.observed)
-        for a, b in self.segments:
-            for n in range(Y.shape[1]):
-                by = int(rng.integers(b - a))
-                Y[a:b, n] = np.roll(self.Y[a:b, n], by)
-                if observed is not None and self.observed is not None:
-                    observed[a:b, n] = np.roll(self.observed[a:b, n], by)
-        return Standardised(Y, self.segments, observed)
+        N = self.Y.shape[1]
+        rows = [
+            a + (np.arange(b - a)[:, None] - rng.integers(b - a, size=N)) % (b - a)
+            for a, b in self.segments
+        ]
+        places = np.concatenate(rows), np.arange(N)
+        observed = None if self.observed is None else self.observed[places]
+        return Standardised(self.Y[places], self.segments, observed)
 
 
 def match(Y: Floats, motifs: Floats) -> Floats:
@@ -111,74 +112,54 @@ def pursue(data: Standardised, motifs: Floats, gap: int) -> Train:
     """
     K, L, _ = motifs.shape
     C, norm = match(data.Y, motifs), norms(data, motifs)
-    norm = np.broadcast_to(norm, C.shape)
+    norm = np.ascontiguousarray(np.broadcast_to(norm, C.shape))
     allowed = data.segments.whole(L)
-    scores = _Scores(np.where(allowed[:, None], C / norm, -np.inf))
-    positive = np.maximum(scores.rows[: data.T][allowed], 0) if allowed.any() else np.zeros((1, K))
+    if not allowed.any():
+        return _train([], [])
+    positive = np.maximum(C[allowed] / norm[allowed], 0)
     floors = np.maximum(_LEAST_OF_STRONG * np.quantile(positive, _STRONG, axis=0), _TINY)
-    scores.lower(floors)
-    grams = _grams(motifs) if data.observed is None else None
-    found: list[tuple[int, int, float, float]] = []
+    is_open = np.repeat(allowed[:, None], K, axis=1)
+    if data.observed is not None:
+        return _pursue_observed(data, motifs, C, norm, floors, is_open, gap)
+    most = K * (data.T // (gap + 1) + len(data.segments.lengths))
+    events, values = np.empty((most, 2), dtype=np.int64), np.empty((most, 2))
+    n = kernel.pursue(C, norm, floors, is_open, _grams(motifs), gap, events, values)
+    return _train(events[:n], values[:n])
+
+
+def _pursue_observed(
+    data: Standardised,
+    motifs: Floats,
+    C: Floats,
+    norm: Floats,
+    floors: Floats,
+    is_open: npt.NDArray[np.bool_],
+    gap: int,
+) -> Train:
+    """The same where entries are missing: what an event takes off depends on where it is."""
+    L = motifs.shape[1]
+    events, values = [], []
+    excess = np.where(is_open, C / norm - floors, -np.inf)
     while True:
-        t, k, excess = scores.largest()
-        if not excess > 0:
-            break
-        amplitude = C[t, k] / norm[t, k] ** 2
-        found.append((t, k, amplitude, C[t, k] / norm[t, k]))
+        t, k = divmod(int(excess.argmax()), len(motifs))
+        if not excess[t, k] > 0:
+            return _train(events, values)
+        strength = C[t, k] / norm[t, k]
+        events.append((t, k))
+        values.append((strength / norm[t, k], strength))
         lo, hi = max(0, t - L + 1), min(data.T, t + L)
-        part = grams[k] if grams is not None else _masked_gram(data, motifs, k, t)
-        C[lo:hi] -= amplitude * part[lo - t + L - 1 : hi - t + L - 1]
-        scores.replace(lo, hi, C[lo:hi] / norm[lo:hi] - floors)
-        scores.close(max(0, t - gap), t + gap + 1, k)
-    return _train(found)
+        taken = _masked_gram(data, motifs, k, t)[lo - t + L - 1 : hi - t + L - 1]
+        C[lo:hi] -= values[-1][0] * taken
+        is_open[max(0, t - gap) : t + gap + 1, k] = False
+        excess[lo:hi] = C[lo:hi] / norm[lo:hi] - floors
+        near = slice(min(lo, max(0, t - gap)), max(hi, t + gap + 1))
+        excess[near][~is_open[near]] = -np.inf
 
 
-class _Scores:
-    """Numbers (T, K) whose largest is found quickly: -inf is closed and stays so."""
-
-    _ROWS = 256
-
-    def __init__(self, scores: Floats) -> None:
-        T, K = scores.shape
-        n_blocks = -(-T // self._ROWS)
-        self.K = K
-        self.rows = np.full((n_blocks * self._ROWS, K), -np.inf)
-        self.rows[:T] = scores
-        self._blocks = self.rows.reshape(n_blocks, -1)  # a view
-        self._best = self._blocks.max(axis=1)
-
-    def lower(self, floors: Floats) -> None:
-        self.rows -= floors
-        self._best = self._blocks.max(axis=1)
-
-    def largest(self) -> tuple[int, int, float]:
-        """Row, column and value."""
-        block = int(self._best.argmax())
-        t, k = divmod(int(self._blocks[block].argmax()), self.K)
-        return block * self._ROWS + t, k, float(self._best[block])
-
-    def replace(self, lo: int, hi: int, scores: Floats) -> None:
-        rows = self.rows[lo:hi]
-        rows[:] = np.where(rows == -np.inf, -np.inf, scores)
-        self._look_again(lo, hi)
-
-    def close(self, lo: int, hi: int, k: int) -> None:
-        self.rows[lo:hi, k] = -np.inf
-        self._look_again(lo, min(hi, len(self.rows)))
-
-    def _look_again(self, lo: int, hi: int) -> None:
-        blocks = slice(lo // self._ROWS, -(-hi // self._ROWS))
-        self._best[blocks] = self._blocks[blocks].max(axis=1)
-
-
-def _train(found: list[tuple[int, int, float, float]]) -> Train:
-    bins, motifs, amplitudes, strengths = zip(*found, strict=True) if found else ((), (), (), ())
-    return Train(
-        np.array(bins, dtype=np.intp),
-        np.array(motifs, dtype=np.intp),
-        np.array(amplitudes, dtype=np.float64),
-        np.array(strengths, dtype=np.float64),
-    )
+def _train(events: Any, values: Any) -> Train:
+    places = np.asarray(events, dtype=np.intp).reshape(-1, 2)
+    numbers = np.asarray(values, dtype=np.float64).reshape(-1, 2)
+    return Train(places[:, 0], places[:, 1], numbers[:, 0], numbers[:, 1])
 
 
 def without(data: Standardised, motifs: Floats, train: Train) -> Standardised:

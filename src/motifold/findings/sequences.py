@@ -16,7 +16,7 @@ from motifold.findings.table import Table
 
 Verdict = Literal["sequence", "synchrony", "not significant"]
 
-_STRONG = 2.5  # robust standard deviations above which a match, of either kind, is looked at
+_STRONG = 1.5  # robust standard deviations above which a match, of either kind, is looked at
 _FEW = 5  # such places without which nothing can be said
 _MOST = 400  # and so many at most: the strongest
 _FEATURES = 3  # that a motif needs to have an order

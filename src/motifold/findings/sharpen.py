@@ -13,6 +13,7 @@ from motifold.findings.calibration import q_values
 from motifold.findings.overlap import Floats
 from motifold.findings.prepared import Prepared
 from motifold.findings.pursuit import Standardised, Train, pursue, without
+from motifold.kernels.pivoting import pivot_rows
 
 _RIDGE = 1e-3  # of the mean power of a column of the least-squares problem
 _FEW = 5  # events without which nothing is refitted
@@ -128,13 +129,14 @@ def motifs_at(
         ),
         shape=(T, n_columns),
     )
-    W = np.empty((n_columns, N))
-    R = None if observed is not None else _root(D, ridge)
-    products = D.T @ X  # missing entries are zero in X
-    for n in range(N):
-        root = R if observed is None or observed[:, n].all() else _root(D[observed[:, n]], ridge)
-        root = _root(D, ridge) if root is None else root
-        W[:, n] = nnls(root.T, np.linalg.solve(root, products[:, n]))[0]
+    W = np.empty((N, n_columns))
+    products = np.ascontiguousarray((D.T @ X).T)  # missing entries are zero in X
+    if observed is None:
+        W[:] = _nonnegative(_gram(D, ridge), products)
+    else:
+        for n in range(N):
+            W[n] = _nonnegative(_gram(D[observed[:, n]], ridge), products[n : n + 1])[0]
+    W = W.T
     left = X - D @ W
     spread = X - recording.X.mean(axis=0)
     if observed is not None:
@@ -143,11 +145,20 @@ def motifs_at(
     return W[:-1].reshape(K, L, N), W[-1], share
 
 
-def _root(D: csr_array, ridge: float) -> Floats:
-    """Cholesky factor of the Gram of the columns, with a ridge."""
+def _gram(D: csr_array, ridge: float) -> Floats:
+    """Gram of the columns, with a ridge."""
     G = (D.T @ D).toarray()
-    G += ridge * np.trace(G) / len(G) * np.eye(len(G))
-    return np.linalg.cholesky(G)
+    return G + (ridge * np.trace(G) / len(G) + 1e-12) * np.eye(len(G))
+
+
+def _nonnegative(G: Floats, Q: Floats) -> Floats:
+    """The x ≥ 0 with least ½x'Gx − q'x for each row q of Q."""
+    X, solved = np.maximum(np.linalg.solve(G, Q.T).T, 0).copy(), np.zeros(len(Q), dtype=bool)
+    pivot_rows(G, Q, X, solved)
+    for r in np.flatnonzero(~solved):  # a Gram with a ridge is regular: for rounding alone
+        root = np.linalg.cholesky(G)
+        X[r] = nnls(root.T, np.linalg.solve(root, Q[r]))[0]
+    return X
 
 
 def to_the_middle(motifs: Floats, train: Train) -> tuple[Floats, Train]:
