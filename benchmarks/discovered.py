@@ -53,9 +53,7 @@ def measure(name: str, seed: int) -> dict[str, Any]:
     """One recording: verdicts and, where motifs were planted, how they and their events match."""
     made = regimes.make(name, seed)
     began = time.perf_counter()
-    found = motifold.discover(
-        made.X, n_lags=regimes.L, random_state=seed, n_jobs=1, progress=False
-    )
+    found = motifold.discover(made.X, n_lags=regimes.L, random_state=seed, n_jobs=1, progress=False)
     row: dict[str, Any] = {
         "regime": name,
         "seed": seed,
@@ -113,7 +111,9 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 )
                 for row in mine
             ]
-            hits, n_found, n_true = (sum(row[key] for row in mine) for key in ("hits", "found", "true"))
+            hits, n_found, n_true = (
+                sum(row[key] for row in mine) for key in ("hits", "found", "true")
+            )
             record |= {
                 "sequences": sum(row["sequences"] for row in mine),
                 "motifs": K * len(mine),

@@ -29,7 +29,10 @@ FLOORS = [
     ["motifold.report", "motifold.reproduce"],
     ["motifold.cli", "motifold.demo"],
 ]
-LATE = {("motifold.estimator", "motifold.storage.models")}  # inside CNMF.save
+LATE = {
+    ("motifold.estimator", "motifold.storage.models"),  # inside CNMF.save
+    ("motifold.findings.discovery", "motifold.report.discovered"),  # inside Discovery.report
+}
 # Private attributes of others that a module may use, until they are arguments or public.
 PRIVATE = {
     "motifold.storage.schema": {"_validate_params"},  # scikit-learn's

@@ -6,6 +6,7 @@ from motifold.findings.discovery import Discovery, discover
 from motifold.findings.events import EventAverage, event_triggered_average, find_events
 from motifold.findings.power import explained_power
 from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
+from motifold.findings.refit import EventFit, refit_events
 from motifold.findings.sequences import SequenceTest, sequence_test
 from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions
@@ -17,6 +18,7 @@ __all__ = [
     "Consensus",
     "Discovery",
     "EventAverage",
+    "EventFit",
     "FeatureOrder",
     "MotifExtent",
     "SequenceTest",
@@ -32,6 +34,7 @@ __all__ = [
     "find_events",
     "mark_junctions",
     "motif_extent",
+    "refit_events",
     "sequence_test",
     "sequenciness",
     "significance",

@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from motifold.findings.prepared import Prepared
 from motifold.findings.profiles import motif_extent
 from motifold.findings.pruning import pruned
 from motifold.findings.pursuit import Train
+from motifold.findings.refit import event_table
 from motifold.findings.sequences import (
     Verdict,
     combined,
@@ -42,7 +43,6 @@ _NULLS, _FLIPS = 400, 4000
 _ANSWERS, _FOUND = 0.3, 0.5
 # Stages that come after one, by its first word; more if the first two are done again.
 _STAGES_AFTER = {"starts": 5, "events": 4, "first": 3, "second": 2, "tests": 1}
-_COLUMNS = ("motif", "segment", "time", "centre", "bin", "strength", "score", "q_value")
 
 
 @dataclass(frozen=True)
@@ -118,27 +118,8 @@ class Discovery:
         ``strength`` the amplitude; ``score`` the match with the motif of all other events, in
         units of the noise; ``q_value`` the false discovery rate at which it is kept.
         """
-        starts = np.concatenate([[0], np.cumsum(self.lengths)])
-        rate, verdicts, centres = self.rate or 1.0, self.verdicts, self._centres
-        records = []
-        for i in np.lexsort((self.train.motifs, self.train.bins)):
-            k, t = int(self.train.motifs[i]), int(self.train.bins[i])
-            if verdicts[k] == "not significant":
-                continue
-            segment = int(np.searchsorted(starts, t, side="right")) - 1
-            records.append(
-                {
-                    "motif": k,
-                    "segment": segment,
-                    "time": (t - int(starts[segment])) / rate,
-                    "centre": (t - int(starts[segment]) + float(centres[k])) / rate,
-                    "bin": t,
-                    "strength": float(self.train.amplitudes[i]),
-                    "score": float(self.train.strengths[i]),
-                    "q_value": float(self.q[i]),
-                }
-            )
-        return Table(records, _COLUMNS)
+        told = [k for k, verdict in enumerate(self.verdicts) if verdict != "not significant"]
+        return event_table(self.train, self.q, self.motifs, self.lengths, self.rate or 1.0, told)
 
     @cached_property
     def table(self) -> Table:
@@ -192,13 +173,6 @@ class Discovery:
         """Features that have a tenth of the strongest one's mass, at least."""
         mass = self.motifs[k].sum(axis=0)
         return int((mass > 0.1 * mass.max()).sum()) if mass.any() else 0
-
-    @property
-    def _centres(self) -> Floats:
-        mass = self.motifs.sum(axis=2)
-        total = mass.sum(axis=1)
-        lags = np.arange(self.motifs.shape[1])
-        return mass @ lags / np.where(total > 0, total, 1.0)
 
 
 def discover(
@@ -304,7 +278,7 @@ def discover(
 
         whole, events = work.whole(stage)
         halves = [
-            stage(name, lambda half=half: work.half(half, len(events["motifs"])))
+            stage(name, partial(work.half, half, len(events["motifs"])))
             for half, name in enumerate(("first half", "second half"))
         ]
         tests = stage("tests", lambda: work.tests(events, halves))
@@ -331,13 +305,15 @@ class _Work:
         K = self.n_components or _FIRST
         while True:
             name = f"with {K} motifs"
-            starts = stage(
-                f"starts {name}", lambda K=K: {"motifs": self._fits(self.recording, K, self.seeds[0])}
-            )
-            events = stage(f"events {name}", lambda starts=starts: self.events(starts))
+            starts = stage(f"starts {name}", partial(self.starts, K))
+            events = stage(f"events {name}", partial(self.events, starts))
             if self.n_components is not None or len(events["motifs"]) < K or 2 * K > _MOST:
                 return starts, events
             K *= 2
+
+    def starts(self, K: int) -> Arrays:
+        """Fits of the whole recording."""
+        return {"motifs": self._fits(self.recording, K, self.seeds[0])}
 
     def events(self, starts: Arrays) -> Arrays:
         """The event model of the whole recording."""
@@ -456,9 +432,7 @@ def _quietly(model: CNMF, recording: Prepared, X: Floats, **more: Any) -> CNMF:
     """The model, fitted; how far it converged is not what counts here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(
-            X, lengths=recording.segments.lengths, mask=recording.observed, **more
-        )
+        return model.fit(X, lengths=recording.segments.lengths, mask=recording.observed, **more)
 
 
 def _arrays_of(found: EventModel | None, L: int, recording: Prepared) -> Arrays:
@@ -506,7 +480,7 @@ def _check(
         if not 0 < value < 1:
             raise ValueError(f"{name} must be between 0 and 1, not {value}.")
     T = len(recording.X)
-    if T < 2 * _LEAST_MOTIFS * n_lags:
+    if 2 * _LEAST_MOTIFS * n_lags > T:
         raise ValueError(
             f"X has {T} bins: each half is tested by the other and must hold {_LEAST_MOTIFS} "
             f"windows of n_lags={n_lags}. Give at least {2 * _LEAST_MOTIFS * n_lags} bins, or "

@@ -58,7 +58,9 @@ class Prepared:
         observed = None if self.observed is None else self.observed[a:b]
         segments = self.segments.within(a, b)
         X = self.X[a:b]
-        return Prepared(X, _smoothed(X, segments, observed, self.width), segments, observed, self.width)
+        return Prepared(
+            X, _smoothed(X, segments, observed, self.width), segments, observed, self.width
+        )
 
     @property
     def spread(self) -> Floats:
@@ -94,7 +96,7 @@ class Prepared:
 
 def _looks_like_spikes(X: Floats) -> bool:
     """Whole numbers, most of them zero."""
-    return bool(np.count_nonzero(X) < X.size / 2 and (X == np.round(X)).all())
+    return bool(np.count_nonzero(X) < X.size / 2 and (np.round(X) == X).all())
 
 
 def _smoothed(X: Floats, segments: Segments, observed: Mask | None, width: float) -> Floats:

@@ -44,7 +44,7 @@ class Train:
 
     def power(self, K: int) -> Floats:
         """Sum of the squared amplitudes of each motif, (K,)."""
-        return np.bincount(self.motifs, self.amplitudes**2, minlength=K)
+        return np.bincount(self.motifs, self.amplitudes**2, minlength=K).astype(np.float64)
 
     def counts(self, K: int) -> Bins:
         """Number of events of each motif, (K,)."""
@@ -138,7 +138,8 @@ def _pursue_observed(
 ) -> Train:
     """The same where entries are missing: what an event takes off depends on where it is."""
     L = motifs.shape[1]
-    events, values = [], []
+    events: list[tuple[int, int]] = []
+    values: list[tuple[float, float]] = []
     excess = np.where(is_open, C / norm - floors, -np.inf)
     while True:
         t, k = divmod(int(excess.argmax()), len(motifs))

@@ -21,7 +21,7 @@ _FEW = 5  # such places without which nothing can be said
 _MOST = 400  # and so many at most: the strongest
 _FEATURES = 3  # that a motif needs to have an order
 _REACH = 3  # the best match is looked for within a window's length over this, either way
-_CERTAIN = 0.99  # p-values above are as good as this: two of them say nothing more than one
+_NO_EVIDENCE = 0.5  # p-values above say as much as this: nothing, neither for nor against
 
 
 @dataclass(frozen=True)
@@ -262,6 +262,9 @@ def _mirrored_pair(motif: Floats) -> Floats | None:
 
 
 def combined(first: Floats, second: Floats) -> Floats:
-    """One p-value of two that may depend on each other (Cauchy's combination)."""
-    tangents = [np.tan((0.5 - np.clip(p, 1e-15, _CERTAIN)) * np.pi) for p in (first, second)]
+    """One p-value of two that may depend on each other (Cauchy's combination).
+
+    They do depend: what is chance in the lags of one half is that in the other's, seen from there.
+    """
+    tangents = [np.tan((0.5 - np.clip(p, 1e-15, _NO_EVIDENCE)) * np.pi) for p in (first, second)]
     return np.clip(0.5 - np.arctan(np.mean(tangents, axis=0)) / np.pi, 0.0, 1.0)

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from motifold.findings.discovery import Discovery
 
 NOT_SAID = (
-    "What this does not say: \"sequence\" means that the motif occurs more strongly than its mirror "
+    'What this does not say: "sequence" means that the motif occurs more strongly than its mirror '
     "image in time, in data that it was not taken from; it says nothing of causes. Features that "
-    "respond together but decay at different speeds come in an order, too. \"Synchrony\" may be a "
-    "sequence that is too weak for the test, or the same forwards and backwards; \"not "
-    "significant\" is no proof of absence. False discovery rates of events are those beside "
+    'respond together but decay at different speeds come in an order, too. "Synchrony" may be a '
+    'sequence that is too weak for the test, or the same forwards and backwards; "not '
+    'significant" is no proof of absence. False discovery rates of events are those beside '
     "features that are unrelated in time."
 )
 

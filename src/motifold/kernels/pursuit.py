@@ -9,7 +9,7 @@ _ROWS = 256  # of a block whose largest score is remembered
 
 @kernel
 def _look_again(C, norms, floors, is_open, first, last, best, places):
-    """The largest excess over the floors in each of the blocks first to last (changes the last two).
+    """The largest excess over the floors in blocks first to last (changes the last two arguments).
 
     A block without an open place has a best of 0: no event.
     """

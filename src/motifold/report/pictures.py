@@ -24,7 +24,7 @@ def motifs(facts: Facts) -> Markup:
     """All motifs as a grid."""
     shares = [f"motif {k}: {100 * share:.1f}%" for k, share in enumerate(facts.shares)]
     motifs, rate = facts.model.components_, facts.recording.rate
-    return _picture(
+    return picture(
         draw_motifs(motifs, features_of(facts), rate, shares),
         "The motifs: lags from left to right, features from bottom to top or as named.",
         "Each motif on its own scale, dark is strong. The percentage is the "
@@ -34,7 +34,7 @@ def motifs(facts: Facts) -> Markup:
 
 def overview(facts: Facts) -> Markup:
     """The factors beside the whole recording."""
-    return _picture(
+    return picture(
         draw_factors(facts.fit, features_of(facts), _whole(facts)),
         "Motifs, activations, data and reconstruction of the whole recording.",
         "The whole recording: motifs at the left, their activations on top in the same colours, "
@@ -46,7 +46,7 @@ def closer_look(facts: Facts) -> Markup | None:
     """The same for the busiest stretch; None where the recording is no longer than that."""
     if facts.excerpt is None:
         return None
-    return _picture(
+    return picture(
         draw_factors(facts.fit, features_of(facts), _closer(facts)),
         "Motifs, activations, data and reconstruction of an excerpt.",
         "A closer look at the stretch in which most happens.",
@@ -61,13 +61,13 @@ def reconstruction(facts: Facts) -> Markup:
     every = list(range(facts.model.n_components))
     second = draw_contributions(fit, features, view, every)
     return join(
-        _picture(
+        picture(
             first,
             "Data, reconstruction and residual on one scale.",
             "What the model leaves over (residual) should look like noise; structure in it asks "
             f"for more motifs or longer ones.{_grey(facts)}",
         ),
-        _picture(
+        picture(
             second,
             "The part of the data that each motif explains.",
             f"The part of each motif, and the {meaning_of_shares(facts)}, in this stretch.",
@@ -78,7 +78,7 @@ def reconstruction(facts: Facts) -> Markup:
 def loss_curve(facts: Facts) -> Markup:
     """The course of the fit."""
     figure = plot_loss({"this fit": facts.model}).figure
-    return _picture(
+    return picture(
         figure,
         "Relative loss against seconds.",
         f"The relative loss ({facts.fit.loss.title}) against the time of the fit. It falls steeply "
@@ -89,7 +89,7 @@ def loss_curve(facts: Facts) -> Markup:
 
 def significance(facts: Facts) -> Markup:
     """Each motif over its shuffled copies."""
-    return _picture(
+    return picture(
         plot_significance(facts.significance).figure,
         "Skewness of each motif's overlap with the data, and the distribution of its copies.",
         "Grey: copies of the motif with shuffled lags. Dot: the motif itself, filled where it "
@@ -120,7 +120,7 @@ def features_of(facts: Facts) -> Features:
     return found if facts.order is None else found.reordered(facts.order)
 
 
-def _picture(figure: Any, alternative: str, caption: str, *, narrow: bool = False) -> Markup:
+def picture(figure: Any, alternative: str, caption: str, *, narrow: bool = False) -> Markup:
     file = io.BytesIO()
     # A third of the time of the usual level, for 3 % more bytes.
     figure.savefig(file, format="png", dpi=_DPI, pil_kwargs={"compress_level": 4})
