@@ -15,6 +15,7 @@ from motifold.data import Segments
 from motifold.data.masked import with_nan
 from motifold.data.validation import check_recording, is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
+from motifold.findings.calibration import calibrated
 from motifold.findings.overlap import Floats
 from motifold.findings.rows import RowsOnDemand
 from motifold.findings.table import Table
@@ -32,6 +33,10 @@ def find_events(
     rate: float = 1.0,
     threshold: float = 0.3,
     refractory: float | None = None,
+    X: Any = None,
+    mask: Any = None,
+    fdr: float = 0.1,
+    random_state: int | None = 0,
 ) -> Table:
     """List when each motif occurs: the peaks of its activations.
 
@@ -41,6 +46,10 @@ def find_events(
     (2): their mean weighted by themselves, which small peaks hardly change. Activations so near
     the end of a segment that the motif is cut off do not count towards it, since they rest on a
     few lags only.
+
+    No threshold is right for every recording. Where the recording itself is given as ``X``, (3) is
+    instead that shifted recordings have no more than ``fdr`` times as many peaks of that strength:
+    copies of X in which each feature is shifted in time by itself.
 
     Parameters
     ----------
@@ -56,6 +65,14 @@ def find_events(
         Least strength, in units of the typical one.
     refractory : float or None, default=None
         Least distance of two events of a motif, in seconds; None means half the motif's length.
+    X : array-like or sparse matrix of shape (n_samples, n_features), a list of such, or None
+        The recording, instead of ``activations``: events are calibrated by it.
+    mask : array-like of bool, of the shape of X, or None
+        True where X is observed.
+    fdr : float, default=0.1
+        With ``X``: share of the events that may be false. Each has its ``q_value``.
+    random_state : int or None, default=0
+        Seed of the shifts.
 
     Returns
     -------
@@ -81,6 +98,22 @@ def find_events(
         raise ValueError(f"rate must be positive (time bins per second), not {rate}.")
     if not threshold >= 0:
         raise ValueError(f"threshold must be 0 or greater, not {threshold}.")
+    if X is not None:
+        if activations is not None:
+            raise ValueError("Give X or activations, not both: X says when motifs occur by itself.")
+        if not 0 < fdr < 1:
+            raise ValueError(f"fdr must be between 0 and 1, not {fdr}.")
+        more: dict[str, Any] = {"rate": rate, "refractory": refractory, "threshold": 0.0}
+        return calibrated(
+            model,
+            X,
+            lambda H, bounds: find_events(model, H, lengths=bounds, **more),
+            fdr=fdr,
+            lengths=lengths,
+            segments=segments,
+            mask=mask,
+            random_state=random_state,
+        )
     K, L, _ = model.components_.shape
     if activations is None:
         activations, lengths = model.activations_, model.lengths_

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from motifold.files import check_writable, write_whole
 from motifold.findings.profiles import sort_features
 from motifold.report.document import document
@@ -72,4 +70,4 @@ def _table(table: Table) -> Markup:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
