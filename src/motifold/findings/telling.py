@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,7 +64,18 @@ def _of_motif(found: Discovery, record: dict[str, Any]) -> str:
         f"{record['p_recurrence']:.2g}, order p = {record['p_order']:.2g}, "
         f"{_number(record['n_places'], 'place')} compared); {events}; "
         f"{_number(record['n_features'], 'feature')} over {length}; found by "
-        f"{record['n_starts']} of 3 starts."
+        f"{record['n_starts']} of 3 starts.{_too_few(found, record)}"
+    )
+
+
+def _too_few(found: Discovery, record: dict[str, Any]) -> str:
+    """What is said of a motif that occurs too rarely to be called a sequence."""
+    needed = 2 * math.ceil(math.log2(len(found.motifs) / found.alpha))
+    if record["verdict"] != "synchrony" or record["n_events"] >= needed:
+        return ""
+    return (
+        f" Events are too few for a verdict on order: about {needed} are needed, half of them in "
+        "either half of the recording."
     )
 
 
