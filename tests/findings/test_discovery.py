@@ -112,6 +112,7 @@ def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path):
     assert path.read_bytes() == b"precious"
 
 
+@pytest.mark.slow
 def test_segments_and_mask():
     X, *_ = planted()
     mask = np.random.default_rng(0).random(X.shape) < 0.95
