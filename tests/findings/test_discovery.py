@@ -84,18 +84,18 @@ def test_given_number_is_kept():
 def test_stages_are_kept_and_taken_up(tmp_path, monkeypatch):
     X = planted(T=300)[0]
     path = tmp_path / "stages.npz"
-    from motifold.findings import discovery
+    from motifold.findings import discovering
 
     def fail(*args):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(discovery, "order_of", fail)
+        patch.setattr(discovering, "order_of", fail)
         with pytest.raises(KeyboardInterrupt):
             motifold.discover(X, path=path, **OPTIONS)
     with monkeypatch.context() as patch:  # all but the tests are there
-        patch.setattr(discovery, "sharpen", fail)
-        patch.setattr(discovery, "pruned", fail)
+        patch.setattr(discovering, "sharpen", fail)
+        patch.setattr(discovering, "pruned", fail)
         resumed = motifold.discover(X, path=path, **OPTIONS)
     whole = motifold.discover(X, **OPTIONS)
     np.testing.assert_array_equal(resumed.p_order, whole.p_order)
