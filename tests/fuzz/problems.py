@@ -5,12 +5,12 @@ A problem is a dictionary of plain values, so that one that went wrong can be ke
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import tempfile
 import warnings
 from collections.abc import Callable
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -36,6 +36,9 @@ WILD = {
     "float64": [-1040, -1000, -500, -150, 150, 500, 1000],
     "float32": [-140, -120, -60, 60, 120],
 }
+# A motif of which less is observed where it occurs cannot be found again: what is hidden of it is
+# as large as the start happened to be, and rounding of that hides the rest.
+_OBSERVED = 1e-6
 _REASONS = {"converged", "stalled", "max_iter", "max_time", "callback", "interrupted"}
 
 
@@ -106,7 +109,7 @@ def warm_up() -> None:
     }  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for values in itertools.product(
+        for values in product(
             ["float32", "float64"], sorted(SOLVERS), ["auto", None], ["nothing", "half"],
             [PENALTIES[0], COUPLINGS[-1]],
         ):  # fmt: skip
@@ -127,12 +130,13 @@ def _check_factors(model: CNMF) -> None:
         factor = getattr(model, name)
         assert np.isfinite(factor).all(), f"{name} is not finite"
         assert factor.min() >= 0, f"{name} is negative"
-    assert np.isfinite(model.history_.objective).all(), "J is not finite"
+    assert not np.isnan(model.history_.loss).any(), "the loss is not a number"
     assert model.stop_reason_ in _REASONS, f"stop_reason_ is {model.stop_reason_!r}"
 
 
 def _check_descent(case: Case, model: CNMF) -> None:
     J = model.history_.objective
+    assert np.isfinite(J).all(), "J is not finite"
     rises = np.diff(J) - _slack(case, J[:-1])
     assert rises.max(initial=0) <= 0, f"J rises by {rises.max() / J.max():.1e} of itself"
 
@@ -193,6 +197,22 @@ def is_saved_and_loaded(problem: Problem) -> None:
     assert np.array_equal(expected, found), "transform of the loaded model is another"
 
 
+def _hardly_observed(case: Case, W: np.ndarray, H: np.ndarray) -> float:
+    """The least share of a motif's power that is observed where the motif occurs."""
+    if case.observed is None:
+        return 1.0
+    power, least = W**2, 1.0
+    for a, b in pairwise(np.cumsum([0, *case.lengths])):
+        for t, k in zip(*np.nonzero(H[a:b]), strict=True):
+            lags = min(W.shape[1], b - a - t)
+            placed = power[:, :lags, k].T
+            total = placed.sum()
+            if total > 0:
+                seen = placed[case.observed[a + t : a + t + lags]].sum()
+                least = min(least, seen / total)
+    return float(least)
+
+
 def is_transformed_well(problem: Problem) -> None:
     """With the motifs held fixed, ``transform`` is as good as the fit's own activations."""
     plain = {n: v for n, v in problem["penalties"].items() if n != "ortho_H"}  # else not convex
@@ -203,6 +223,8 @@ def is_transformed_well(problem: Problem) -> None:
     assert np.isfinite(H).all(), "activations are not finite"
     assert H.min() >= 0, "activations are negative"
     W, own = _factors(model)
+    if _hardly_observed(case, W, own) < _OBSERVED:
+        return
     best, found = case.objective(W, own), case.objective(W, H.astype(np.float64))
     slack = float(_slack(case, np.array([best]))[0])
     assert found <= (1 + 1e-2) * best + slack, f"J of transform is {found / best:.4g} of the fit's"
@@ -219,6 +241,9 @@ def withstands_wild_scales(problem: Problem) -> None:
         return
     _check_factors(model)
     J = model.history_.objective
+    if problem["power"] > 500:  # the squares of such data are beyond any number: J is infinite
+        return
+    assert np.isfinite(J).all(), "J is not finite"
     rounding = np.finfo(np.float64).tiny + (10 * np.finfo(case.X.dtype).eps) ** 2 * J[0]
     assert np.all(np.diff(J) <= 1e-3 * J[:-1] + rounding), "J rises"
 

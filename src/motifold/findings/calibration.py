@@ -36,7 +36,7 @@ def q_values(strengths: Floats, null: Floats, n_null: int) -> Floats:
 def calibrated(
     model: CNMF,
     X: Any,
-    find: Callable[[Any, Any], Table],
+    find: Callable[[Any, Any, Any], Table],
     *,
     fdr: float,
     lengths: Any = None,
@@ -47,7 +47,7 @@ def calibrated(
 ) -> Table:
     """Events of a model in X, with q-values, down to a false discovery rate.
 
-    ``find(activations, lengths)`` lists all peaks, however small. Beside them stand those of
+    ``find(activations, lengths, mask)`` lists all peaks, however small. Beside them stand those of
     recordings whose features are shifted in time independently, around their segments.
     """
     recording = Prepared.of(X, lengths=lengths, segments=segments, mask=mask, smooth=0)
@@ -57,7 +57,7 @@ def calibrated(
 
     def peaks(data: Standardised) -> Table:
         H = model.transform(data.Y, lengths=bounds, mask=data.observed)
-        return find(H, bounds)
+        return find(H, bounds, data.observed)
 
     events = peaks(plain)
     nulls = [peaks(plain.shifted(rng)) for _ in range(n_null)]

@@ -102,15 +102,14 @@ class RatioEngine(CPUEngine):
 
     def leap(self, W: Array, H: Array, new: Advance, beta: float) -> tuple[Array, Array]:
         """See ``_beyond``."""
-        penalties, (features, starts) = self.model.penalties, self.problem.learnable
+        penalties, features = self.model.penalties, self.problem.learnable[0]
         of_W, of_H = self._of_motifs_at(W, H), self._of_activations_at(new.W, H)
         far_W = _beyond(W, new.W, beta, of_W, penalties.l1_W, (0, 1))
         far_H = _beyond(H, new.H, beta, of_H, penalties.l1_H, (0,))
         far_W[~features] = 0
         if self.model.fixed is not None:
             far_W[:, :, self.model.fixed] = W[:, :, self.model.fixed]
-        far_H[~(self.problem.allowed & starts)] = 0
-        return self._constant_background(far_W, far_H)
+        return self._constant_background(far_W, self.problem.confine(far_H))
 
     def _constant_background(self, W: Array, H: Array) -> tuple[Array, Array]:
         """The factors with a background that is one, if there is any (changes both)."""
@@ -122,8 +121,7 @@ class RatioEngine(CPUEngine):
     def beyond(self, W: Array, H: Array, new: Array, beta: float) -> Array:
         """The same for activations alone."""
         ratios, l1 = self._of_activations_at(W, H), self.model.penalties.l1_H
-        far = _beyond(H, new, beta, ratios, l1, (0,))
-        far[~(self.problem.allowed & self.problem.learnable[1])] = 0
+        far = self.problem.confine(_beyond(H, new, beta, ratios, l1, (0,)))
         far[:, self.model.n_motifs :] = 1
         return far
 
@@ -186,23 +184,22 @@ class RatioEngine(CPUEngine):
         facts = replace(problem.facts, squared_norm=power)
         penalties = replace(problem.model.penalties, terms=())
         model = replace(problem.model, loss=SQUARED, penalties=penalties)
-        return CPUEngine(Problem(model, problem.data, facts, weights), self.workers), weights
+        squares = Problem(model, problem.data, facts, weights, problem.support)
+        return CPUEngine(squares, self.workers), weights
 
     def from_squares(
         self, W: Array, H: Array, weights: Array, before: Array
     ) -> tuple[Array, Array]:
         """New arrays."""
         fixed = self.model.fixed
-        features, starts = self.problem.learnable
+        features = self.problem.learnable[0]
         new = W / weights[:, None, None].astype(W.dtype)
         least = _LEAST * new.mean(axis=(0, 1), dtype=np.float64)
         new[features] = np.maximum(new[features], least.astype(W.dtype))
         if fixed is not None:
             new[:, :, fixed] = before[:, :, fixed]
-        H = H.copy()
-        free = self.problem.allowed & starts
         least = _LEAST * H.mean(axis=0, dtype=np.float64)
-        H[free] = np.maximum(H[free], least.astype(H.dtype))
+        H = self.problem.confine(np.maximum(H, least.astype(H.dtype)))
         return self._constant_background(new, H)
 
     # --- the parts --------------------------------------------------------------------------
@@ -226,6 +223,8 @@ class RatioEngine(CPUEngine):
 
     def _new_of_activations(self, W: Array, H: Array) -> Ratios:
         ratios = of_activations(self.problem, W, H, self.workers)
+        if self.problem.forbidden is not None:  # nothing to meet: nothing grows
+            ratios = replace(ratios, above=ratios.above * ~self.problem.forbidden)
         slope = self._slope(W)
         return ratios if slope is None else replace(ratios, below=ratios.below + slope)
 
