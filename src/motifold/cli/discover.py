@@ -44,7 +44,14 @@ from motifold.cli._terminal import exit_code, say
     show_default=True,
     help="Share of the listed events that may be false.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N")
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Of starts, shifts and signs.",
+)
 @click.option("--n-jobs", type=int, metavar="N", help="Threads; all cores without it.")
 @output_option(None, metavar="CSV", help="Write the events there.")
 @click.option("--report", type=FILE, metavar="HTML", help="Write a page with everything there.")
