@@ -30,7 +30,10 @@ FLOORS = [
     ["motifold.explorer"],
     ["motifold.cli", "motifold.demo"],
 ]
-LATE = {("motifold.estimator", "motifold.storage.models")}  # inside CNMF.save
+LATE = {
+    ("motifold.estimator", "motifold.storage.models"),  # inside CNMF.save
+    ("motifold.findings.discovery", "motifold.report.discovered"),  # inside Discovery.report
+}
 # Private attributes of others that a module may use, until they are arguments or public.
 PRIVATE = {
     "motifold.storage.schema": {"_validate_params"},  # scikit-learn's

@@ -13,7 +13,7 @@ import motifold
 
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 # Imported by the others.
-SHARED = {"harness", "problems", "rivals", "findings_page"}
+SHARED = {"harness", "problems", "rivals", "findings_page", "regimes"}
 SCRIPTS = sorted({path.stem for path in FOLDER.glob("*.py")} - SHARED)
 
 

@@ -286,6 +286,8 @@ MAKERS: dict[str, Callable[[Path], Made]] = {
     "wav": _sound("wav", "PCM_16", "FLOAT", "MS_ADPCM"),
     "flac": _sound("flac", "PCM_16", "PCM_24"),
     "ogg": _sound("ogg", "VORBIS"),
+    "mp3": _sound("mp3", "MPEG_LAYER_III"),
+    "aiff": _sound("aiff", "PCM_16"),
     "model": _model,
     "checkpoint": _checkpoint,
     "sweep store": _store,

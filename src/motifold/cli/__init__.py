@@ -19,6 +19,7 @@ from motifold.cli._terminal import interruptible, visible
 _COMMANDS = (
     "demo",
     "info",
+    "discover",
     "fit",
     "transform",
     "events",

@@ -239,7 +239,11 @@ class Page:
         buttons = []
         for name, where in views.items():
             button = pn.widgets.Button(label=name, margin=(4, 2), min_width=36)
-            button.on_click(lambda event, where=where: self._look(where))
+
+            def look(_event: Any, where: str = where) -> None:
+                self._look(where)
+
+            button.on_click(look)
             buttons.append(button)
         return pn.Row(show, sort, pn.Spacer(sizing_mode="stretch_width"), *buttons)
 

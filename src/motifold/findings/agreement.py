@@ -132,8 +132,8 @@ def start_agreement(model: Any) -> StartAgreement | None:
     >>> from motifold.findings import start_agreement
     >>> X = make_sequences(300, 20, 2, 8, activation_probability=0.05, random_state=0).X
     >>> found = start_agreement(CNMF(2, 8, n_init=5, random_state=0).fit(X))
-    >>> found.agreeing > 1, found.n_starts
-    (True, 5)
+    >>> found.n_starts, 1 <= found.agreeing <= 5
+    (5, True)
     """
     check_is_fitted(model)
     if model.start_losses_ is None:

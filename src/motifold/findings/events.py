@@ -14,6 +14,7 @@ from motifold.data import Segments
 from motifold.data.masked import with_nan
 from motifold.data.validation import check_recording, is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
+from motifold.findings.calibration import calibrated
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.overlap import Floats
 from motifold.findings.peaks import Peaks, default_refractory
@@ -40,6 +41,8 @@ def find_events(
     threshold: float = 0.3,
     refractory: float | None = None,
     partial: bool = False,
+    fdr: float | None = None,
+    random_state: int | None = 0,
 ) -> Table:
     """List when each motif occurs: the peaks of its activations.
 
@@ -53,6 +56,10 @@ def find_events(
     is cut off (its onset and effective length, ``motif_extent``, reach beyond it). The latter are
     told with ``partial=True``. (That a motif begins before bin 0 cannot happen: the model has no
     activations there.)
+
+    No threshold is right for every recording. With ``fdr`` and the recording itself as ``X``, (3)
+    is instead that shifted recordings have no more than ``fdr`` times as many peaks of that
+    strength: copies of X in which each feature is shifted in time by itself.
 
     Parameters
     ----------
@@ -81,6 +88,11 @@ def find_events(
     partial : bool, default=False
         Tell also events whose motif is cut off by the end of a segment. (One that is nearer than
         ``refractory`` to a whole one is taken for a part of it.)
+    fdr : float or None, default=None
+        With ``X`` and no activations: share of the events that may be false; each has its
+        ``q_value``. 0.1 is a good choice. ``threshold`` does not count then.
+    random_state : int or None, default=0
+        Seed of the shifts.
 
     Returns
     -------
@@ -123,6 +135,23 @@ def find_events(
         raise ValueError(f"rate must be positive (time bins per second), not {rate}.")
     if not threshold >= 0:
         raise ValueError(f"threshold must be 0 or greater, not {threshold}.")
+    if fdr is not None:
+        if X is None or activations is not None:
+            raise ValueError("fdr needs the recording, X, and no activations: it finds them.")
+        if not 0 < fdr < 1:
+            raise ValueError(f"fdr must be between 0 and 1, not {fdr}.")
+        more: dict[str, Any] = {"rate": rate, "refractory": refractory, "starts": starts}
+        more |= {"threshold": 0.0, "partial": partial}
+        return calibrated(
+            model,
+            X,
+            lambda H, bounds, seen: find_events(model, H, lengths=bounds, mask=seen, **more),
+            fdr=fdr,
+            lengths=lengths,
+            segments=segments,
+            mask=mask,
+            random_state=random_state,
+        )
     if refractory is not None and not refractory >= 0:
         raise ValueError(f"refractory must be 0 or greater, not {refractory}.")
     fit = _taken_apart(model, activations, lengths, segments, X, mask)

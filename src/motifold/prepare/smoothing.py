@@ -47,7 +47,7 @@ class Smooth(Step):
     >>> spikes = np.zeros((7, 1))
     >>> spikes[3] = 1.0
     >>> Smooth(0.01, rate=100).fit_transform(spikes).ravel().round(2).tolist()
-    [0.01, 0.05, 0.24, 0.4, 0.24, 0.05, 0.01]
+    [0.01, 0.06, 0.24, 0.4, 0.24, 0.06, 0.01]
     >>> Smooth(0.01, rate=100, causal=True).fit_transform(spikes).ravel().round(2).tolist()
     [0.0, 0.0, 0.0, 0.57, 0.35, 0.08, 0.01]
     """

@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib.resources import files
 from pathlib import Path
 
 from motifold import __version__
 from motifold.findings.facts import Facts
 from motifold.report import pictures, sentences, sounds, tables
+from motifold.report.document import document, resource
 from motifold.report.markup import Markup, join, tag
 
 
 def page(facts: Facts) -> str:
     """The whole document."""
     title = f"Motifs of {Path(facts.recording.source).name}"
-    return document(title, _body(facts, title))
-
-
-def document(title: str, content: Markup) -> str:
-    """An HTML file that needs nothing else."""
-    script = _resource("page.js")
-    # Only this script may run, and nothing may be fetched: whatever a name in the data tries.
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'"
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", title),
-        tag("style", Markup(_resource("page.css"))),
-    )
-    body = tag("body", content, tag("script", Markup(script)))
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
-
-
-def _resource(name: str) -> str:
-    return files("motifold.report").joinpath(name).read_text(encoding="utf-8")
+    return document(title, _body(facts, title), resource("page.js"))
 
 
 def _body(facts: Facts, title: str) -> Markup:

@@ -12,8 +12,9 @@ from motifold.plots.motifs import draw_motifs
 from motifold.plots.style import Features
 from motifold.plots.view import View
 from motifold.report.clips import excerpts
+from motifold.report.document import document
 from motifold.report.markup import Markup, join, tag
-from motifold.report.page import document, section
+from motifold.report.page import section
 from motifold.report.pictures import picture
 from motifold.report.sounds import player
 from motifold.sound import Separation
