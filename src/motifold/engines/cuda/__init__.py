@@ -1,0 +1,1 @@
+"""The engine of CUDA: one namespace of arrays, one table of kernels, and their NumPy twins."""
