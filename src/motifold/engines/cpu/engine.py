@@ -455,7 +455,7 @@ class CPUEngine:
         if observed < _TRUST * noise(H.dtype) * everywhere:
             if H.dtype != self.problem.dtype:
                 return np.inf  # even double precision does not tell
-            overlap = _inner(fill.C, H)
+            overlap = self._inner(fill.C, H)
             observed = self.residual(fill.W, H) - self.facts.squared_norm + 2 * overlap
             slope = observed - overlap + sums.match + sums.near
         slope += float(penalties.l1_H @ sums.mass + penalties.l2_H @ sums.power)
@@ -466,9 +466,9 @@ class CPUEngine:
         optional: dict[str, Any] = {}
         between = self.model.penalties.between_activations()
         if between is not None:
-            optional["near"] = _inner(smoothed(H, statistics.padding) @ between.astype(H.dtype), H)
+            optional["near"] = self._inner(smoothed(H, statistics.padding) @ between.astype(H.dtype), H)
         if statistics.slope is not None:
-            optional["match"] = _inner(statistics.slope, H)
+            optional["match"] = self._inner(statistics.slope, H)
         if statistics.fill is not None and brief:
             optional["fill"] = statistics.fill_power
         elif statistics.fill is not None:
@@ -520,7 +520,10 @@ class CPUEngine:
         """X̂ at the missing entries; nothing is computed where the sums of H have just been."""
         return self._fits.get((W, H), lambda: hidden_fit(self.problem, W, H, self.workers))
 
+    def _here(self, array: Array) -> Array:
+        """An array of the model's, not to be changed, where the handles are."""
+        return array
 
-def _inner(F: Array, G: Array) -> float:
-    """⟨F, G⟩, accumulated in float64."""
-    return float(np.einsum("tk,tk->", F, G, dtype=np.float64))
+    def _inner(self, F: Array, G: Array) -> float:
+        """⟨F, G⟩, accumulated in float64."""
+        return float(np.einsum("tk,tk->", F, G, dtype=np.float64))
