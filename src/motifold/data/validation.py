@@ -121,7 +121,7 @@ def recording_of(X: Any, lengths: Any = None, segments: Any = None, mask: Any = 
         arrays = check_recording(X, lengths, segments, check_values=False)
     if mask is None:
         return Data.of(arrays, listed=listed)
-    masks = _check_mask(mask, [array.shape for array in arrays])
+    masks = check_mask(mask, [array.shape for array in arrays])
     if all(observed.all() for observed in masks):
         return Data.of(arrays, listed=listed)
     if not any(observed.any() for observed in masks):
@@ -156,7 +156,7 @@ def check_masked_recording(
     return arrays, masks or None
 
 
-def _check_mask(mask: Any, expected: list[tuple[int, int]]) -> list[Mask]:
+def check_mask(mask: Any, expected: list[tuple[int, int]]) -> list[Mask]:
     """The mask, cut like the recording, whose segments have these shapes."""
     if is_list_of_segments(mask):
         parts = [part.toarray() if issparse(part) else np.asarray(part) for part in mask]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import cache, cached_property
 from types import TracebackType
 from typing import Any
@@ -40,7 +39,7 @@ class Device:
     name : "cuda:twin", or "cuda:0"
     xp : the namespace of the arrays
     memory : bytes that X may take, None: whatever is free
-    rough : whether products of single precision may be rounded to 10 bits (TF32)
+    precision : "auto" or "full": whether products of single precision may ever be by TF32
     """
 
     name = "cuda:twin"
@@ -48,7 +47,7 @@ class Device:
     def __init__(self, xp: Any = np, memory: int | None = None) -> None:
         self.xp = xp
         self.memory = memory
-        self.rough = False
+        self.precision = "auto"
         self._kernels: dict[tuple[int, int, np.dtype], Any] = {}
         self._constants: dict[tuple[Any, ...], Any] = {}
 
@@ -112,10 +111,11 @@ class Device:
     def _new_kernels(self, K: int, L: int, dtype: np.dtype) -> Any:
         return Twin(K, L, dtype)
 
-    @contextmanager
-    def roughly(self) -> Iterator[None]:
-        """Products of single precision by TF32 within, where ``rough`` says so."""
-        yield
+    def product(self, a: Any, b: Any, rough: bool = False) -> Any:
+        """a @ b; roughly: of single precision, rounded to TF32's 10 bits where it saves time."""
+        if rough and a.dtype == np.float32:
+            a, b = (_as_tf32(self.host(part)) for part in (a, b))
+        return self.put(a) @ self.put(b)
 
     # --- use ----------------------------------------------------------------------------------
 
@@ -227,18 +227,16 @@ class CudaDevice(Device):
 
         return Compiled(K, L, dtype, self.xp, launch)
 
-    @contextmanager
-    def roughly(self) -> Iterator[None]:
-        """By the mode of cuBLAS's handle."""
-        if not self.rough:
-            yield
-            return
+    def product(self, a: Any, b: Any, rough: bool = False) -> Any:
+        """By cuBLAS, TF32 by the mode of its handle."""
+        if not rough or a.dtype != np.float32:
+            return a @ b
         cublas = self.xp.cuda.cublas
         handle = self.xp.cuda.device.get_cublas_handle()
         before = cublas.getMathMode(handle)
         cublas.setMathMode(handle, cublas.CUBLAS_TF32_TENSOR_OP_MATH)
         try:
-            yield
+            return a @ b
         finally:
             cublas.setMathMode(handle, before)
 
@@ -284,6 +282,12 @@ class CudaDevice(Device):
                 "taken by another process), start Python anew; `motifold doctor` tells its state."
             )
         return None
+
+
+def _as_tf32(array: Array) -> Array:
+    """Numbers of single precision rounded to 10 bits, as tensor cores read them."""
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
 
 
 @cache

@@ -16,6 +16,9 @@ from motifold.model import Array
 from motifold.model.certificate import kkt_ratio
 from motifold.solvers import Inner, Solver
 
+# KKT residual above which products that only move W may be by TF32, whose error in P is 2e-4.
+_ROUGH = 0.02
+
 
 @dataclass(frozen=True, eq=False)
 class DeviceProblem:
@@ -27,6 +30,20 @@ class DeviceProblem:
 
 class CUDAEngine(DeviceArrays):
     """A problem on a GPU (or NumPy in its place); handles are its arrays."""
+
+    _rough, _far = False, 0.0  # whether P is by TF32 now; the KKT residual after the last step
+
+    @property
+    def _may_be_rough(self) -> bool:
+        return (
+            self._far > _ROUGH
+            and self.device.precision == "auto"
+            and self.problem.dtype == np.float32
+        )
+
+    def _forget_products(self) -> None:
+        for memo in (self._of_activations, self._columns, self._motif_problems):
+            memo.clear()
 
     # --- one iteration ----------------------------------------------------------------------
 
@@ -40,7 +57,13 @@ class CUDAEngine(DeviceArrays):
         follow: float,
         enough: float | None = None,
     ) -> Step:
-        """One iteration; the device is waited for once, unless entries are missing."""
+        """One iteration; the device is waited for once, unless entries are missing.
+
+        Where the residual was large, P is by TF32: it moves W, and nothing is judged by it.
+        """
+        self._rough = self._may_be_rough and enough is None
+        if self._rough:
+            self._forget_products()  # those of a certificate are not rounded, nor these kept
         residuals = self._residuals_of_motifs(W, H)
         if enough is not None and self._kkt_of(residuals) <= enough:
             return Step(self._kkt_of(residuals))
@@ -52,6 +75,9 @@ class CUDAEngine(DeviceArrays):
         H = self._swept(H, problem, solver, inner)
         sums = self._sums(H, problem)
         kkt_W = self._kkt_of(residuals)
+        if self._rough:
+            self._forget_products()
+        self._rough, self._far = False, max(kkt_W, sums.kkt)
         followed = not self.hides or sums.kkt <= follow
         if self.hides and followed:
             sums = self._sums(H, self._filled_problem(problem, H))
@@ -286,7 +312,8 @@ class CUDAEngine(DeviceArrays):
 
     def _new_columns(self, W: Any, H: Any) -> tuple[Any, Any]:
         model = self.model
-        P, B = self._of_activations.get((H,), lambda: self.passes.lag_products(H))
+        rough = self._rough
+        P, B = self._of_activations.get((H,), lambda: self.passes.lag_products(H, rough=rough))
         if self.hides:
             P = P + self.passes.hidden_products(W, H)
         between = model.penalties.between_motifs(model.L)

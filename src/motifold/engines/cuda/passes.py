@@ -28,14 +28,16 @@ class Passes:
 
     # --- squared error --------------------------------------------------------------------------
 
-    def lag_products(self, H: Any, *, gram: bool = True) -> tuple[Any, Any]:
-        """Pass 1: P = XᵀH̃ (N, L·K), summed over blocks in float64, and B (L·K, L·K) if asked."""
+    def lag_products(self, H: Any, *, gram: bool = True, rough: bool = False) -> tuple[Any, Any]:
+        """Pass 1: P = XᵀH̃ (N, L·K), summed over blocks in float64, and B (L·K, L·K) if asked.
+
+        ``rough``: P may be rounded.
+        """
         xp, (LK, K) = self.xp, (self.L * self.K, self.K)
         P, base = xp.zeros((self.data.N, LK)), xp.zeros((K, LK))
         for block in self.data.blocks():
             H_tilde = self.windows(H, block.a, block.b)
-            with self.device.roughly():
-                P += block.X.T @ H_tilde
+            P += self.device.product(block.X.T, H_tilde, rough)
             if gram:
                 base += H_tilde[:, -K:].T @ H_tilde
         weights = self.data.weights
@@ -63,8 +65,7 @@ class Passes:
         V = V if weights is None else V * weights
         C = self.xp.zeros((self.data.T, self.K), dtype=self.data.dtype)
         for block in self.data.blocks():
-            with self.device.roughly():
-                Y = block.X @ V
+            Y = self.device.product(block.X, V)
             self.kernels.add_lags(Y, self.data.left, block.a, block.b - block.a, C)
         return C
 
