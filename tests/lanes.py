@@ -37,24 +37,32 @@ def with_doors(text: str) -> str:
     return "\n".join([f'#include "{HEADER}"', "static void** given_;", text, *doors])
 
 
+class Library:
+    """A source, built, whose kernels run on arrays of NumPy."""
+
+    def __init__(self, text: str, folder: Path) -> None:
+        self._kinds = parameters(text)
+        self._library = ctypes.CDLL(str(_built(with_doors(text), folder)))
+
+    def launch(self, kernel, blocks, threads, args, shared) -> None:
+        """Run a kernel to its end; arguments are checked against its parameters."""
+        assert 0 < threads <= 1024 and threads % 32 == 0 and 0 < blocks < 2**31
+        assert shared <= 48 * 1024
+        kinds = self._kinds[kernel]
+        assert len(args) == len(kinds), f"{kernel} takes {len(kinds)} arguments, not {len(args)}"
+        kept = [_argument(arg, kind) for arg, kind in zip(args, kinds, strict=True)]
+        pointers = (ctypes.c_void_p * len(kept))(*(value.ctypes.data for value in kept))
+        self._library[f"door_{kernel}"](blocks, threads, pointers)
+
+
 class Lanes:
     """A launcher (``compiled.Launcher``) for arrays of NumPy."""
 
     def __init__(self, K: int, L: int, dtype: np.dtype, folder: Path) -> None:
-        self.libraries, self.kinds = {}, {}
-        for name in SOURCES:
-            text = source(name, K, L, dtype)
-            self.kinds |= parameters(text)
-            self.libraries[name] = ctypes.CDLL(str(_built(with_doors(text), folder)))
+        self._libraries = {name: Library(source(name, K, L, dtype), folder) for name in SOURCES}
 
     def __call__(self, module, kernel, blocks, threads, args, shared) -> None:
-        assert 0 < threads <= 1024 and threads % 32 == 0 and 0 < blocks < 2**31
-        assert shared <= 48 * 1024
-        kinds = self.kinds[kernel]
-        assert len(args) == len(kinds), f"{kernel} takes {len(kinds)} arguments, not {len(args)}"
-        kept = [_argument(arg, kind) for arg, kind in zip(args, kinds, strict=True)]
-        pointers = (ctypes.c_void_p * len(kept))(*(value.ctypes.data for value in kept))
-        self.libraries[module][f"door_{kernel}"](blocks, threads, pointers)
+        self._libraries[module].launch(kernel, blocks, threads, args, shared)
 
 
 def _argument(arg, kind: str) -> np.ndarray:

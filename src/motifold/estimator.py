@@ -441,7 +441,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             activations_init=activations_init,
         )
         if self.solved_:  # the fit ended with the solve that transform would repeat
-            return self.activations_.copy()
+            return self._place(X, "cpu").back(on_host(self.activations_).copy())
         place = self._place(X)
         return self._transform(
             self._problem(place.recording_of(X, lengths, segments, mask)), place
