@@ -55,7 +55,7 @@ def _ours(value):
     return tuple(map(_ours, value)) if isinstance(value, tuple) else value
 
 
-class ndarray(NDArrayOperatorsMixin):  # noqa: N801
+class ndarray(NDArrayOperatorsMixin):
     """An array of the false device."""
 
     __module__ = "cupy"
@@ -116,7 +116,18 @@ class ndarray(NDArrayOperatorsMixin):  # noqa: N801
 
 # Methods and functions of NumPy that CuPy 14 has with these arguments: looked up there.
 METHODS = "reshape transpose astype copy sum mean max min cumsum diagonal any all dot"
-FUNCTIONS = set("einsum vdot where clip stack sum concatenate zeros_like ones_like mean".split())
+FUNCTIONS = {
+    "einsum",
+    "vdot",
+    "where",
+    "clip",
+    "stack",
+    "sum",
+    "concatenate",
+    "zeros_like",
+    "ones_like",
+    "mean",
+}
 for _name in METHODS.split():
 
     def _method(self, *args, _name=_name, **more):

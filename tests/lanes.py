@@ -46,7 +46,9 @@ class Library:
 
     def launch(self, kernel, blocks, threads, args, shared) -> None:
         """Run a kernel to its end; arguments are checked against its parameters."""
-        assert 0 < threads <= 1024 and threads % 32 == 0 and 0 < blocks < 2**31
+        assert 0 < threads <= 1024
+        assert threads % 32 == 0
+        assert 0 < blocks < 2**31
         assert shared <= 48 * 1024
         kinds = self._kinds[kernel]
         assert len(args) == len(kinds), f"{kernel} takes {len(kinds)} arguments, not {len(args)}"
@@ -74,7 +76,8 @@ def _argument(arg, kind: str) -> np.ndarray:
             sizes |= {"double": (8,), "int": (4,)}
             assert arg.itemsize in sizes[kind.removeprefix("const ").rstrip("* ")], kind
             return np.array([arg.ctypes.data], dtype=np.uint64)
-        assert arg == 0 and arg.dtype == np.uint64
+        assert arg == 0
+        assert arg.dtype == np.uint64
         return np.array([arg])
     size = {"int": (np.int32,), "row_t": (np.int64,), "double": (np.float64,)}
     assert type(arg) in size.get(kind, (np.float32, np.float64)), (arg, kind)

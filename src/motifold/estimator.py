@@ -443,9 +443,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if self.solved_:  # the fit ended with the solve that transform would repeat
             return self._place(X, "cpu").back(on_host(self.activations_).copy())
         place = self._place(X)
-        return self._transform(
-            self._problem(place.recording_of(X, lengths, segments, mask)), place
-        )
+        return self._transform(self._problem(place.recording_of(X, lengths, segments, mask)), place)
 
     def transform(
         self, X: Any, *, lengths: Any = None, segments: Any = None, mask: Any = None

@@ -113,8 +113,8 @@ def test_a_fit_goes_on_where_there_is_no_gpu(tmp_path):
             raise KeyboardInterrupt
 
     options = {"random_state": 0, "max_iter": 12, "tol": 0}
+    model = CNMF(2, 4, device=TWIN, callback=stop, **options)
     with pytest.raises(KeyboardInterrupt):
-        model = CNMF(2, 4, device=TWIN, callback=stop, **options)
         fit_with_checkpoint(model, X, path=path, every=0)
     assert path.exists()
     resumed = fit_with_checkpoint(CNMF(2, 4, **options), X, path=path, resume=True)
@@ -219,7 +219,7 @@ def test_out_of_memory_changes_nothing(cupy):
     model = CNMF(2, 3, random_state=0, max_iter=2, device="cuda").fit(X[:40])
     before, freed = pickle.dumps(model.components_), cupy.machine.freed
     cupy.machine.memory = 1000
-    with pytest.raises(MemoryError, match="cuda:0 has too little free memory.*device_memory"):
+    with pytest.raises(MemoryError, match=r"cuda:0 has too little free memory.*device_memory"):
         model.fit(X)
     assert pickle.dumps(model.components_) == before
     assert cupy.machine.freed > freed
@@ -272,12 +272,58 @@ class Own:
     def update_H(self, H, statistics, penalties, inner): ...
 
 
-@pytest.mark.parametrize("solver", [ANLS(), "anls", HALS("blocks"), Own()], ids=["ANLS", "anls", "blocks", "own"])
+@pytest.mark.parametrize(
+    "solver", [ANLS(), "anls", HALS("blocks"), Own()], ids=["ANLS", "anls", "blocks", "own"]
+)
 def test_solvers_of_the_cpu_are_refused_by_name(solver):
-    with pytest.raises(ValueError, match='runs on the CPU.*device="cpu"'):
+    with pytest.raises(ValueError, match=r'runs on the CPU.*device="cpu"'):
         CNMF(2, 3, solver=solver, device=TWIN).fit(X)
 
 
 def test_sparse_data_is_refused_by_name():
     with pytest.raises(TypeError, match=r'sparse matrix.*device="cpu"'):
         CNMF(2, 3, device=TWIN).fit(csr_array(X))
+
+
+# --- around it ------------------------------------------------------------------------------------
+
+
+def test_a_sweep_on_a_device_knows_the_runs_of_the_cpu(tmp_path, monkeypatch):
+    options = {"n_components": [1, 2], "n_lags": 3, "n_seeds": 1, "test": None, "n_null": 0}
+    options |= {"path": tmp_path / "runs", "progress": False, "max_iter": 3, "n_jobs": 1}
+    first = motifold.sweep(X[:60], device=TWIN, **options)
+    with monkeypatch.context() as patched:
+        patched.setattr(CNMF, "fit", None)  # nothing is fitted again
+        again = motifold.sweep(X[:60], **options)
+    assert again.table.records == first.table.records
+    assert "device" not in first.table.columns
+    with pytest.raises(ValueError, match="device must be None"):
+        motifold.sweep(X[:60], n_components=1, n_lags=3, n_seeds=1, device="gpu", progress=False)
+
+
+def test_the_command_line(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from motifold.cli import main
+
+    np.save(tmp_path / "x.npy", X[:60])
+    monkeypatch.chdir(tmp_path)
+    fit = ["fit", "x.npy", "-k", "2", "-l", "3", "--max-iter", "3", "--json"]
+    done = CliRunner().invoke(main, [*fit, "--device", TWIN])
+    assert done.exit_code == 0, done.output
+    refused = CliRunner().invoke(main, [*fit, "--device", "gpu", "-o", "other.npz"])
+    assert refused.exit_code == 1
+    assert "device must be" in refused.output
+
+
+@pytest.mark.usefixtures("without_cupy")
+def test_the_doctor_says_what_is_missing():
+    from motifold.engines.cuda import Census
+
+    assert "motifold[cuda12]" in Census().facts["none"]
+
+
+def test_the_doctor_tells_of_gpus(cupy):
+    from motifold.engines.cuda import Census
+
+    assert Census().facts["cuda:1"] == ("False GPU, compute capability 9.0, 8.0 of 16.0 GiB free")

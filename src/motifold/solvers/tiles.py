@@ -49,12 +49,11 @@ def tile_length(T: int, L: int, K: int) -> int:
     return max(_MOTIFS * L, min(max(T // _TILES, _SHORTEST), _LONGEST))
 
 
-def cut(
-    bounds: npt.NDArray[np.int64], L: int, K: int, length: int | None = None
-) -> Tiles:
+def cut(bounds: npt.NDArray[np.int64], L: int, K: int, length: int | None = None) -> Tiles:
     """Tiles of every segment, each at least ``length`` long, or the segment if it is shorter.
 
-    Without ``length`` it is ``tile_length``. At its end a tile has a seam of L−1 bins, unless it is the last of its segment.
+    Without ``length`` it is ``tile_length``. At its end a tile has a seam of L−1 bins, unless it is
+    the last of its segment.
     """
     T = int(bounds[-1, 2])
     lengths = bounds[:, 2] - bounds[:, 0]

@@ -1,4 +1,4 @@
-"""Every kernel compiles for every GPU from Turing to Blackwell, without one and without a driver."""
+"""Every kernel compiles for GPUs from Turing to Blackwell, without one and without a driver."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ def nvrtc():
 def compiled(nvrtc, text: str, architecture: str) -> int:
     """Bytes of the machine code; what the compiler says is an error, warnings too."""
     _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"module.cu", 0, [], [])
-    options = [f"--gpu-architecture={architecture}".encode(), b"--std=c++17", b"-Werror=all-warnings"]
+    options = [
+        f"--gpu-architecture={architecture}".encode(),
+        b"--std=c++17",
+        b"-Werror=all-warnings",
+    ]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
     log = b" " * size

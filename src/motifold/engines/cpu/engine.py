@@ -466,7 +466,9 @@ class CPUEngine:
         optional: dict[str, Any] = {}
         between = self.model.penalties.between_activations()
         if between is not None:
-            optional["near"] = self._inner(smoothed(H, statistics.padding) @ between.astype(H.dtype), H)
+            optional["near"] = self._inner(
+                smoothed(H, statistics.padding) @ between.astype(H.dtype), H
+            )
         if statistics.slope is not None:
             optional["match"] = self._inner(statistics.slope, H)
         if statistics.fill is not None and brief:
@@ -520,7 +522,7 @@ class CPUEngine:
         """X̂ at the missing entries; nothing is computed where the sums of H have just been."""
         return self._fits.get((W, H), lambda: hidden_fit(self.problem, W, H, self.workers))
 
-    def _here(self, array: Array) -> Array:
+    def _here(self, array: Any) -> Any:
         """An array of the model's, not to be changed, where the handles are."""
         return array
 

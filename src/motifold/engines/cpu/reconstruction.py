@@ -45,6 +45,7 @@ def worst_window(
 
     None if no segment has L bins, or nothing is left to explain.
     """
+
     def energies(blocks: list[Block]) -> list[Array]:
         parts = [_unexplained(problem, W, H, block, workers) for block in blocks]
         return [np.einsum("tn,tn->t", part, part, dtype=np.float64) for part in parts]

@@ -45,9 +45,8 @@ class DeviceArrays(CPUEngine):
                 'the CPU. Use device="cpu", or give X.toarray() if there is memory for it.'
             )
         self.device, self.xp = device, device.xp
-        self.data = problem.kept.get("resident") if data is None else data
-        if self.data is None:
-            self.data = Resident(device, problem)
+        kept = problem.kept.get("resident") if data is None else data
+        self.data: Resident = Resident(device, problem) if kept is None else kept
         problem.kept["resident"] = self.data
         self.passes = Passes(self.data, problem.K)
         self.kernels = self.passes.kernels
@@ -86,7 +85,9 @@ class DeviceArrays(CPUEngine):
         """A copy on the host, kept while the motifs are."""
         return self._on_host.get((W,), lambda: self.device.host(W))
 
-    gather = motifs
+    def gather(self, H: Any) -> Array:
+        """The same of activations."""
+        return self.motifs(H)
 
     def _here(self, array: Any) -> Any:
         """A small array of the model's on the device."""

@@ -65,9 +65,7 @@ class Compiled:
 
     # --- passes -----------------------------------------------------------------------------
 
-    def windows(
-        self, H: Any, age: Any, first: int, n: int, out: Any, rows: Any = None
-    ) -> None:
+    def windows(self, H: Any, age: Any, first: int, n: int, out: Any, rows: Any = None) -> None:
         """Windows of H."""
         size = n * self.L * self.K
         chosen = _NULL if rows is None else rows

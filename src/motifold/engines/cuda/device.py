@@ -27,7 +27,7 @@ _SHARE = 0.7
 _CONSTANTS = 256
 
 
-class DeviceError(RuntimeError):
+class DeviceError(ValueError):
     """The GPU that was asked for cannot be used; the message says why, and what to do."""
 
 
@@ -112,7 +112,7 @@ class Device:
         return Twin(K, L, dtype)
 
     def product(self, a: Any, b: Any, rough: bool = False) -> Any:
-        """a @ b; roughly: of single precision, rounded to TF32's 10 bits where it saves time."""
+        """A @ b; roughly: of single precision, rounded to TF32's 10 bits where it saves time."""
         if rough and a.dtype == np.float32:
             a, b = (_as_tf32(self.host(part)) for part in (a, b))
         return self.put(a) @ self.put(b)

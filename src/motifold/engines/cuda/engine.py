@@ -148,12 +148,12 @@ class CUDAEngine(DeviceArrays):
 
     # --- the problem in the activations -----------------------------------------------------
 
-    def activation_problem(self, W: Any, H: Any = None) -> DeviceProblem:
+    def activation_problem(self, W: Any, H: Any = None) -> Any:
         """C, A and E of the data with what the penalties add."""
-        problem = self._problems.get((W,), lambda: DeviceProblem(self._with_penalties(W)))
+        problem: Any = self._problems.get((W,), lambda: DeviceProblem(self._with_penalties(W)))
         return problem if H is None else self._filled_problem(problem, H)
 
-    def exact_problem(self, W: Any) -> DeviceProblem:
+    def exact_problem(self, W: Any) -> Any:
         """In float64 with components by falling norm, as on the CPU."""
         statistics = self.activation_problem(W).statistics
         for memo in (self._of_motifs, self._problems, self._filled):
@@ -163,7 +163,7 @@ class CUDAEngine(DeviceArrays):
         order = np.r_[np.argsort(-powers, kind="stable"), n : self.model.K]
         return DeviceProblem(statistics.exactly(order), order)
 
-    def settled(self, H: Any, problem: DeviceProblem) -> Any:
+    def settled(self, H: Any, problem: Any) -> Any:
         """A new array, in the order and precision of the model's."""
         if problem.order is None:
             return H
@@ -172,7 +172,7 @@ class CUDAEngine(DeviceArrays):
 
     # --- the parts --------------------------------------------------------------------------
 
-    def _best_scale(self, statistics: DeviceStatistics, W: Any, H: Any) -> float:
+    def _best_scale(self, statistics: Any, W: Any, H: Any) -> float:
         """The α for which α·X̂ is nearest to X."""
         overlap = self._inner(statistics.C, H)
         power = self._inner(statistics.correlate(H), H)
@@ -180,7 +180,7 @@ class CUDAEngine(DeviceArrays):
             power -= self.passes.hidden_power(W, H)
         return overlap / power if power > 0 else 1.0
 
-    def _statistics(self, W: Any) -> DeviceStatistics:
+    def _statistics(self, W: Any) -> Any:
         """C, A and E of the data alone."""
         return self._of_motifs.get((W,), lambda: self._new_statistics(W))
 
@@ -202,7 +202,7 @@ class CUDAEngine(DeviceArrays):
         A[:, : L - 1] = E[0].transpose(2, 1, 0)[:, :0:-1]
         return A, E
 
-    def _with_penalties(self, W: Any) -> DeviceStatistics:
+    def _with_penalties(self, W: Any) -> Any:
         """The same with the penalties that couple components."""
         statistics, penalties = self._statistics(W), self.model.penalties
         C = statistics.C
@@ -237,7 +237,7 @@ class CUDAEngine(DeviceArrays):
             H[:, :n] *= self.data.learnable.astype(H.dtype)
         return H
 
-    def _of_motifs_alone(self, problem: Any) -> DeviceStatistics:
+    def _of_motifs_alone(self, problem: Any) -> Any:
         """The statistics without the background: what it explains is taken from C."""
         statistics = problem.statistics
 
@@ -260,8 +260,9 @@ class CUDAEngine(DeviceArrays):
         free = self.model.n_motifs, valid
         statistics.kernels.sums_H(H, gradient, C, *grams, *weights, *free, out)
         numbers = self.device.host(out)
-        known = (float(number) for number in numbers[:4])
-        sums = Sums(*known, numbers[4 : 4 + K].copy(), numbers[4 + K :].copy())
+        fitted, slope, above, below = (float(number) for number in numbers[:4])
+        each = numbers[4 : 4 + K].copy(), numbers[4 + K :].copy()
+        sums = Sums(fitted, slope, above, below, *each)
         if not brief or self.hides:
             sums = replace(sums, **self._added(H, statistics, brief))
         if self.hides:

@@ -172,10 +172,13 @@ class Place:
             raise TypeError("X is a list of arrays of several kinds: some are not on the GPU.")
         array = self.device.put(self.kind.array(X, self.device))
         if array.ndim != 2:
-            raise ValueError(f"Expected 2D array, got {array.ndim}D array instead: X is (time, "
-                             "features).")
+            raise ValueError(
+                f"Expected 2D array, got {array.ndim}D array instead: X is (time, features)."
+            )
         if 0 in array.shape:
-            raise ValueError(f"X of shape {array.shape} has no entries: a minimum of 1 is required.")
+            raise ValueError(
+                f"X of shape {array.shape} has no entries: a minimum of 1 is required."
+            )
         return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
 
     def _zeroed(self, source: DeviceSource, observed: Any) -> DeviceSource:

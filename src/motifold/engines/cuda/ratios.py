@@ -32,8 +32,10 @@ class CUDARatioEngine(DeviceArrays, RatioEngine):
             above += first.T @ H_tilde
             below += H_tilde.sum(axis=0) if second is None else second.T @ H_tilde
             divergences.append(divergence)
-        parts = (part.astype(self.problem.dtype).reshape(-1, L, K) for part in (above, below))
-        ratios = Ratios(*parts, self._settled(divergences))
+        above, below = (
+            part.astype(self.problem.dtype).reshape(-1, L, K) for part in (above, below)
+        )
+        ratios = Ratios(above, below, self._settled(divergences))
         matches = self.model.penalties.between_matches()
         if matches is None:
             return ratios

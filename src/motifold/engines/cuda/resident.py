@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from motifold.engines.cpu.problem import Problem
-from motifold.engines.cuda import tiles
+from motifold.engines.cuda import tiles as cuts
 from motifold.engines.cuda.device import Device
 from motifold.engines.cuda.sources import DeviceSource
 from motifold.model import Array
@@ -135,18 +135,18 @@ class Resident:
         return None if weights is None else self.device.put(weights[:, None], self.dtype)
 
     @cached_property
-    def tiles(self) -> tiles.Tiles:
+    def tiles(self) -> cuts.Tiles:
         """The cut of time that all warps work on at once."""
-        return self._cut(tiles.tile_length(self.T, self.problem.L))
+        return self._cut(cuts.tile_length(self.T, self.problem.L))
 
     @cached_property
-    def segments(self) -> tiles.Tiles:
+    def segments(self) -> cuts.Tiles:
         """One tile for each segment: the published order."""
         return self._cut(self.T)
 
-    def _cut(self, length: int) -> tiles.Tiles:
+    def _cut(self, length: int) -> cuts.Tiles:
         problem = self.problem
-        return tiles.cut(problem.bounds, problem.L, problem.K, length, self.device.put)
+        return cuts.cut(problem.bounds, problem.L, problem.K, length, self.device.put)
 
     # --- blocks ---------------------------------------------------------------------------------
 

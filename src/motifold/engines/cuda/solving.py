@@ -26,8 +26,8 @@ def check_solver(solver: Solver, device: Device) -> None:
     those = f'On {device.name} there are "hals" and "mu"'
     if type(solver) is ANLS:
         raise ValueError(
-            f"solver={solver!r} runs on the CPU: its exact solves are one after the other. {those}; "
-            'or use device="cpu".'
+            f"solver={solver!r} runs on the CPU: its exact solves follow one another. {those}; or "
+            'use device="cpu".'
         )
     if type(solver) not in (HALS, MU):
         raise ValueError(
@@ -36,7 +36,7 @@ def check_solver(solver: Solver, device: Device) -> None:
         )
     if isinstance(solver, HALS) and solver.order == "blocks":
         raise ValueError(
-            f'HALS(order="blocks") runs on the CPU. On {device.name} there are the orders "entries" '
+            f'HALS(order="blocks") runs on the CPU. On {device.name} there are "entries" '
             'and "tiles"; or use device="cpu".'
         )
 

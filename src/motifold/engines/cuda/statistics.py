@@ -87,7 +87,7 @@ class DeviceStatistics:
         def columns(part: Any) -> Any:
             return xp.ascontiguousarray(part[..., index].astype(np.float64))
 
-        changes = {
+        changes: dict[str, Any] = {
             name: None if getattr(self, name) is None else columns(getattr(self, name))
             for name in ("C", "slope", "C_data")
         }

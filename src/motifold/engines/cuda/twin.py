@@ -106,9 +106,7 @@ class Twin:
         out[2], out[3] = np.sum(part**2), np.sum(np.where(free, h, 0) ** 2)
         out[4 : 4 + K], out[4 + K :] = h.sum(axis=0), (h * h).sum(axis=0)
 
-    def sums_W(
-        self, W: Array, g: Array, diagonal: Array, l1: Array, l2: Array, out: Array
-    ) -> None:
+    def sums_W(self, W: Array, g: Array, diagonal: Array, l1: Array, l2: Array, out: Array) -> None:
         """Σ min(W, ∇/diag)² and ΣW² (changes out, (2,))."""
         lags = W.shape[1] // len(l1)
         w, l1, l2 = W.astype(np.float64), np.tile(l1, lags), np.tile(l2, lags)
@@ -216,7 +214,7 @@ class Twin:
         beta: float,
         out: Array,
     ) -> None:
-        """u = fit + floor; fit becomes x·u^(β−2), second u^(β−1), out[0] the divergence.
+        """U = fit + floor; fit becomes x·u^(β−2), second u^(β−1), out[0] the divergence.
 
         Both are zero where nothing is observed. ``second`` is None where it would be one.
         """
