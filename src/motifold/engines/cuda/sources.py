@@ -42,6 +42,10 @@ class DeviceSource:
         """Rows a to b, on the host."""
         return self.host(self.array[a:b])
 
+    def glance(self, a: int, b: int) -> Any:
+        """Rows a to b where they are, for one look at their values."""
+        return self.array[a:b]
+
     def part(self, a: int, b: int) -> DeviceSource:
         """Rows a to b as a source, a view."""
         whole = self.array if self.whole is None else self.whole
