@@ -18,12 +18,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.data import Data, Segments
+from motifold.data.given import unpacked
+from motifold.data.held_out import HoldOut
+from motifold.data.observed import observed_shares
 from motifold.data.validation import (
     balanced_start,
     check_factor,
     check_fixed,
     check_recording,
+    check_support,
     is_list_of_segments,
+    looks_turned,
 )
 from motifold.engines.base import Engine
 from motifold.engines.cpu.problem import Problem
@@ -43,6 +48,7 @@ from motifold.fit import (
 from motifold.fit.progress import ProgressBar
 from motifold.fit.results import fitted_attributes, in_data_scale
 from motifold.fit.solve import solve_for_motifs
+from motifold.fit.starts import agreement_of
 from motifold.model import PENALTIES, Array, Boundary, Mask
 from motifold.model.losses import NAMES as LOSSES
 from motifold.model.losses import Loss, loss_of
@@ -189,8 +195,23 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         KKT residual at which ``transform`` stops.
     solved_ : bool
         Whether ``activations_`` are what ``transform`` gives for the training data.
+    observed_ : ndarray of shape (n_samples, n_components) or None
+        Where entries were missing: of each motif's power, placed at each bin, the share that was
+        observed. Activations with less than half are not known: they are no events, and count
+        nowhere. None if nothing was missing.
+    start_losses_ : ndarray of shape (n_init,)
+        ``loss_`` at which each start ended, in their order; NaN for those that were given up early,
+        since another one had outdone them, or never begun. ``motifold.findings.start_agreement``
+        tells how many of them ended alike.
     origin_ : dict or None
-        How the data was read (``source``, ``rate``, ``options``), where the command line did.
+        How the data was read (``source``, ``rate``, ``options``) and, where it has a clock, the
+        seconds at which its segments begin (``starts``): of a recording.
+    preparation_ : Preparation or None
+        What was done to the data before the fit, where the command line or
+        ``motifold.prepare.from_pipeline`` set it. ``fit`` clears it; ``transform`` does not do it.
+    held_out_ : HoldOut or None
+        Which stretches of the recording the fit has not seen, where the command line (or you, with
+        ``hold_out``) set it. ``fit`` clears it.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has names
 
@@ -236,7 +257,11 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     }
 
     origin_: dict[str, Any] | None = None  # set by who read the data
+    preparation_: Any = None  # set by who prepared it
+    held_out_: HoldOut | None = None  # set by who cut it
     background_: Array | None = None  # models of 0.1 have none
+    observed_: Array | None = None
+    start_losses_: Array | None = None  # files of 0.1 do not tell
 
     def __init__(
         self,
@@ -314,6 +339,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask: Any = None,
         components_init: Any = None,
         activations_init: Any = None,
+        activation_support: Any = None,
     ) -> CNMF:
         """Learn the motifs of X.
 
@@ -321,7 +347,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
             Rows are time bins. A list whose elements are 2-D is a list of segments. A sparse matrix
-            or array of ``scipy.sparse`` is read by its entries and never made dense.
+            or array of ``scipy.sparse`` is read by its entries and never made dense. A
+            ``motifold.io.Recording`` and a ``TsdFrame`` of pynapple bring their segments, names,
+            missing entries and clock (``origin_``).
         y : ignored
         lengths : sequence of int or None
             Rows of each segment in a stacked X. Motifs never reach across segments.
@@ -338,13 +366,17 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         activations_init : array-like of shape (n_samples, n_components) or None
             Activations to start from. With ``components_init`` they are to be about in the units
             of X: what is further off than 1e60 (1e15 in single precision) is refused.
+        activation_support : array-like of bool of shape (n_samples, n_components), or None
+            True where a motif may start (a score, with some tolerance); elsewhere its activations
+            are exactly zero. A list of arrays if X is one. Components keep their order.
 
         Returns
         -------
         self : CNMF
             The fitted estimator.
         """
-        return self._fit(X, y, lengths, segments, mask, components_init, activations_init)
+        given = components_init, activations_init, activation_support
+        return self._fit(X, y, lengths, segments, mask, *given)
 
     def _fit(
         self,
@@ -355,21 +387,26 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask: Any,
         components_init: Any,
         activations_init: Any,
+        activation_support: Any,
         watcher: Watcher | None = None,
     ) -> CNMF:
         clock = Clock(self.max_time)
         self._validate_params()
         loss = self._loss()
         solver = find_solver(self.solver, loss)
+        given = unpacked(X, lengths, segments, mask)
+        X = given.X
         place = self._place(X)
-        data = place.recording_of(X, lengths, segments, mask)
+        data = place.recording_of(*given.data)
         fixed = None
         if self.fixed_components is not None:
-            given = components_init is not None
-            fixed = check_fixed(self.fixed_components, self.n_components, given)
-        problem = self._problem(data, fixed)
+            has_start = components_init is not None
+            fixed = check_fixed(self.fixed_components, self.n_components, has_start)
+        problem = self._problem(data, fixed, activation_support)
         W, H = self._given_factors(problem, components_init, activations_init)
         self._warn_if_ill_posed()
+        if len(data.layout.lengths) == 1:
+            self._warn_if_turned(data.T, data.N)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
         record = SearchState(seeds.tolist())
         if watcher is not None:
@@ -380,15 +417,19 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             acceleration=Acceleration() if self.acceleration == "auto" else None,
             center=self.center,
         )
-        keep_order = components_init is not None
+        keep_order = components_init is not None or activation_support is not None
 
         def store(state: LoopState) -> None:
             attributes = fitted_attributes(
                 engine, state, normalize=self.normalize, keep_order=keep_order
             )
             validate_data(self, _first_segment(X), reset=True, skip_check_array=True)
-            for name, value in attributes.items():
+            for name, value in (attributes | given.attributes).items():
                 setattr(self, name, place.back(value) if name in _IN_KIND else value)
+            masks = [segment.observed for segment in data.segments]
+            self.observed_ = observed_shares(attributes["components_"], masks, self.lengths_)
+            self.start_losses_ = record.all_losses
+            self.preparation_ = self.held_out_ = None  # what is known of another fit's data
 
         with (
             place,
@@ -404,6 +445,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                     store(record.leader)
                 raise
             store(state)
+            if self.n_init > 1:
+                bar.tell(agreement_of(record.all_losses, self.beta_loss).sentence)
         self._warn_if_empty()
         self._warn_if_not_converged()
         return self
@@ -418,12 +461,13 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask: Any = None,
         components_init: Any = None,
         activations_init: Any = None,
+        activation_support: Any = None,
     ) -> Array:
         """Learn the motifs of X and return its activations: ``fit(X).transform(X)``.
 
         Parameters
         ----------
-        X, y, lengths, segments, mask, components_init, activations_init
+        X, y, lengths, segments, mask, components_init, activations_init, activation_support
             As in ``fit``.
 
         Returns
@@ -439,14 +483,23 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             mask=mask,
             components_init=components_init,
             activations_init=activations_init,
+            activation_support=activation_support,
         )
         if self.solved_:  # the fit ended with the solve that transform would repeat
             return self._place(X, "cpu").back(on_host(self.activations_).copy())
-        place = self._place(X)
-        return self._transform(self._problem(place.recording_of(X, lengths, segments, mask)), place)
+        given = unpacked(X, lengths, segments, mask)
+        place = self._place(given.X)
+        data = place.recording_of(*given.data)
+        return self._transform(self._problem(data, support=activation_support), place)
 
     def transform(
-        self, X: Any, *, lengths: Any = None, segments: Any = None, mask: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Any = None,
+        segments: Any = None,
+        mask: Any = None,
+        activation_support: Any = None,
     ) -> Array:
         """Find the activations of X with the motifs held fixed: a convex problem.
 
@@ -458,8 +511,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
-        lengths, segments, mask
-            As in ``fit``.
+            Or a recording, as in ``fit``.
+        lengths, segments, mask, activation_support
+            As in ``fit``. (The support of the fit is not remembered.)
 
         Returns
         -------
@@ -467,7 +521,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             The activations, segments stacked. They do not depend on any random number.
         """
         place = self._place(X)
-        return self._transform(self._checked_new_data(X, lengths, segments, mask, place), place)
+        problem = self._checked_new_data(X, lengths, segments, mask, place, activation_support)
+        return self._transform(problem, place)
 
     def inverse_transform(
         self, activations: Any, *, lengths: Any = None, segments: Any = None
@@ -566,15 +621,18 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     # --- the border -------------------------------------------------------------------------
 
-    def _problem(self, data: Data, fixed: Mask | None = None) -> Problem:
+    def _problem(self, data: Data, fixed: Mask | None = None, support: Any = None) -> Problem:
         background = bool(self.background)
+        if support is not None:
+            support = check_support(support, list(data.layout.lengths), self.n_components)
         K, L = self.n_components + background, self.n_lags
         weights = {penalty.name: getattr(self, penalty.name) for penalty in PENALTIES}
         penalties = penalties_of(K, background, **weights)
         if fixed is not None and background:
             fixed = np.append(fixed, False)
         loss = self._loss()
-        return Problem.of(data, K, L, self.boundary, penalties, fixed, loss, background)
+        model = self.boundary, penalties, fixed, loss, background
+        return Problem.of(data, K, L, *model, support)
 
     def _loss(self) -> Loss:
         """The loss; penalties that are made for squared error are refused with another."""
@@ -650,11 +708,22 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return W, H
 
     def _checked_new_data(
-        self, X: Any, lengths: Any, segments: Any, mask: Any, place: Place
+        self,
+        X: Any,
+        lengths: Any,
+        segments: Any,
+        mask: Any,
+        place: Place,
+        support: Any = None,
     ) -> Problem:
         check_is_fitted(self)
-        problem = self._problem(place.recording_of(X, lengths, segments, mask))
-        validate_data(self, _first_segment(X), reset=False, skip_check_array=True)
+        given = unpacked(X, lengths, segments, mask)
+        problem = self._problem(place.recording_of(*given.data), support=support)
+        given.check_names(self)
+        with warnings.catch_warnings():
+            if given.names is not None:  # which were compared
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+            validate_data(self, _first_segment(given.X), reset=False, skip_check_array=True)
         return problem
 
     def _checked_activations(
@@ -729,6 +798,16 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             stacklevel=4,
         )
 
+    def _warn_if_turned(self, T: int, N: int) -> None:
+        if looks_turned(T, N):
+            warnings.warn(
+                f"X has {T} rows and {N} columns, and rows are time bins. {T} is the number of "
+                f"frequencies of a transform of {2 * T - 2} samples: if X is a spectrogram of "
+                "shape (frequency, time), as librosa gives it, fit its transpose, X.T.",
+                UserWarning,
+                stacklevel=5,
+            )
+
     def _warn_if_empty(self) -> None:
         if self.reconstruction_err_ == 0 or self.components_.any():
             return
@@ -795,10 +874,11 @@ def fit_watched(
     mask: Any = None,
     components_init: Any = None,
     activations_init: Any = None,
+    activation_support: Any = None,
 ) -> CNMF:
     """``model.fit`` under the eyes of a watcher."""
     fit = with_callbacks(CNMF._fit)
-    arguments = (lengths, segments, mask, components_init, activations_init)
+    arguments = (lengths, segments, mask, components_init, activations_init, activation_support)
     return fit(model, X, None, *arguments, watcher=watcher)
 
 

@@ -16,16 +16,16 @@ ROOT = Path(motifold.__file__).parent
 
 # From the ground up: a module may import those on lower floors (and of its own room).
 FLOORS = [
-    ["motifold.kernels", "motifold.files"],
+    ["motifold.kernels", "motifold.files", "motifold.spectra"],
     ["motifold.model"],
     ["motifold.data"],
     ["motifold.solvers"],
     ["motifold.engines"],
     ["motifold.fit"],
     ["motifold.state", "motifold._compat"],
-    ["motifold.estimator", "motifold.datasets", "motifold.io"],
+    ["motifold.estimator", "motifold.datasets", "motifold.io", "motifold.prepare"],
     ["motifold.storage", "motifold.findings"],
-    ["motifold.plots", "motifold.matching"],
+    ["motifold.plots", "motifold.matching", "motifold.sound"],
     ["motifold.report", "motifold.reproduce"],
     ["motifold.cli", "motifold.demo"],
 ]
@@ -33,6 +33,7 @@ LATE = {("motifold.estimator", "motifold.storage.models")}  # inside CNMF.save
 # Private attributes of others that a module may use, until they are arguments or public.
 PRIVATE = {
     "motifold.storage.schema": {"_validate_params"},  # scikit-learn's
+    "motifold.storage.preparation": {"_validate_params"},
     "motifold.findings.processes": {"_exit"},  # of os
 }
 ELSEWHERE = {("motifold.engines.cpu.threads", "time")}  # to sleep, not to count
@@ -44,6 +45,7 @@ HOMES = {
     "pooch": "motifold.datasets",
     "requests": "motifold.datasets",
     "click": "motifold.cli",
+    **dict.fromkeys(("librosa", "mido"), "motifold.sound"),
     **dict.fromkeys(
         ("h5py", "zarr", "polars", "soundfile", "pynwb", "pynapple", "xarray"), "motifold.io"
     ),

@@ -22,6 +22,9 @@ _COMMANDS = (
     "fit",
     "transform",
     "events",
+    "features",
+    "significance",
+    "separate",
     "report",
     "sweep",
     "reproduce",
@@ -60,6 +63,7 @@ def main() -> None:
     \b
     A first try:      motifold demo
     Your own sound:   motifold fit speech.wav -k 8 -l 0.4s --report speech.html
+    Its parts:        motifold separate drums.wav -k 3 -l 150ms -o parts/
     Your own table:   motifold fit counts.csv --time seconds -k 5 -l 20
 
     \b

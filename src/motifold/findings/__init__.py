@@ -1,8 +1,11 @@
 """From motifs to findings: choose the model, test its motifs, read when they occur."""
 
-from motifold.findings.agreement import dissimilarity
+from motifold.data.held_out import HoldOut
+from motifold.findings.agreement import StartAgreement, dissimilarity, start_agreement
 from motifold.findings.consensus import Consensus, find_consensus
 from motifold.findings.events import EventAverage, event_triggered_average, find_events
+from motifold.findings.held_out import hold_out
+from motifold.findings.members import feature_table
 from motifold.findings.power import explained_power
 from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
 from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
@@ -15,20 +18,25 @@ __all__ = [
     "Consensus",
     "EventAverage",
     "FeatureOrder",
+    "HoldOut",
     "MotifExtent",
     "Sequenciness",
     "Significance",
+    "StartAgreement",
     "Sweep",
     "Table",
     "dissimilarity",
     "event_triggered_average",
     "explained_power",
+    "feature_table",
     "find_consensus",
     "find_events",
+    "hold_out",
     "mark_junctions",
     "motif_extent",
     "sequenciness",
     "significance",
     "sort_features",
+    "start_agreement",
     "sweep",
 ]

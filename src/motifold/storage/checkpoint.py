@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import warnings
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,8 @@ def fit_with_checkpoint(
     resume : bool, default=True
         Go on from the file, if there is one. False: start anew and replace it.
     **fit_arguments
-        ``lengths``, ``segments``, ``mask``, ``components_init`` or ``activations_init`` of ``fit``.
+        ``lengths``, ``segments``, ``mask``, ``components_init``, ``activations_init`` or
+        ``activation_support`` of ``fit``.
 
     Returns
     -------
@@ -179,8 +181,8 @@ class Checkpoint:
         if last is not None and last.index == record.index:
             self._confirmed = last
         elif self._confirmed is None or self._confirmed.index != record.index:
-            self._confirmed = SearchState(record.seeds, record.index, record.best)
-        self._candidate = SearchState(record.seeds, record.index, record.best, state)
+            self._confirmed = replace(record, current=None)
+        self._candidate = replace(record, current=state)
         if self._due():
             self._write_if_possible()
 

@@ -102,8 +102,13 @@ class DeviceArrays(CPUEngine):
 
     def level(self, values: Array) -> Any:
         """A new array."""
-        H = self.data.allowed * self.data.learnable * self._here(values).astype(self.problem.dtype)
+        H = self.data.free * self._here(values).astype(self.problem.dtype)
         H[:, self.model.n_motifs :] = 1
+        return H
+
+    def _confined(self, H: Any) -> Any:
+        """Zero where activations may not differ from it, or cannot be learnt (changes H)."""
+        H *= self.data.free
         return H
 
     def means(self, H: Any) -> Array:
@@ -152,10 +157,13 @@ class DeviceArrays(CPUEngine):
         """A new array, or H itself."""
         return H if rows is None else self.xp.concatenate([H[a:b] for a, b in rows])
 
-    def worst_window(self, W: Any, H: Any) -> tuple[int, Array] | None:
+    def worst_window(self, W: Any, H: Any, k: int | None = None) -> tuple[int, Array] | None:
         """One pass over the data; the window itself is made on the host."""
+        support = self.problem.support
+        starts = None if support is None or k is None else support[:, k]
         power = self.passes.unexplained_power(W, H)
-        return worst_window_of(self.problem, self.motifs(W), self.gather(H), power, self.workers)
+        factors = self.motifs(W), self.gather(H)
+        return worst_window_of(self.problem, *factors, power, self.workers, starts)
 
     def plant(self, W: Any, H: Any, k: int, t: int, window: Array) -> tuple[Any, Any]:
         """On the host, by the CPU engine's code."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,25 @@ _ROUGH = 0.02
 
 @dataclass(frozen=True, eq=False)
 class DeviceProblem:
-    """The problem in the activations: its statistics, and the order of its components."""
+    """The problem in the activations, as ``engines.cpu.engine.CPUProblem``, on a device."""
 
     statistics: DeviceStatistics
     order: np.ndarray | None = None
+    forbidden: Any = None
+
+    @cached_property
+    def confined(self) -> DeviceStatistics:
+        """The statistics with a slope where there is to be no activation: none ever grows there."""
+        if self.forbidden is None:
+            return self.statistics
+        xp, C = self.statistics.data.device.xp, self.statistics.C
+        data = C if self.statistics.C_data is None else self.statistics.C_data
+        data = data * ~self.forbidden
+        steep = xp.maximum(data.max(), C.dtype.type(1e-30))
+        slope = self.forbidden * steep
+        if self.statistics.slope is not None:
+            slope = slope + self.statistics.slope
+        return replace(self.statistics, C=data - slope, C_data=data, slope=slope)
 
 
 class CUDAEngine(DeviceArrays):
@@ -150,8 +166,11 @@ class CUDAEngine(DeviceArrays):
 
     def activation_problem(self, W: Any, H: Any = None) -> Any:
         """C, A and E of the data with what the penalties add."""
-        problem: Any = self._problems.get((W,), lambda: DeviceProblem(self._with_penalties(W)))
+        problem: Any = self._problems.get((W,), lambda: self._new_problem(W))
         return problem if H is None else self._filled_problem(problem, H)
+
+    def _new_problem(self, W: Any) -> DeviceProblem:
+        return DeviceProblem(self._with_penalties(W), forbidden=self.data.forbidden)
 
     def exact_problem(self, W: Any) -> Any:
         """In float64 with components by falling norm, as on the CPU."""
@@ -161,7 +180,10 @@ class CUDAEngine(DeviceArrays):
         L, n = self.problem.L, self.model.n_motifs
         powers = np.einsum("kk->k", self.device.host(statistics.A[:, L - 1]))[:n]
         order = np.r_[np.argsort(-powers, kind="stable"), n : self.model.K]
-        return DeviceProblem(statistics.exactly(order), order)
+        forbidden = self.data.forbidden
+        if forbidden is not None:
+            forbidden = self.xp.ascontiguousarray(forbidden[:, self._here(order)])
+        return DeviceProblem(statistics.exactly(order), order, forbidden)
 
     def settled(self, H: Any, problem: Any) -> Any:
         """A new array, in the order and precision of the model's."""
@@ -231,7 +253,7 @@ class CUDAEngine(DeviceArrays):
             update_H(self.device, solver, motifs, alone, penalties.for_components(n), inner)
             H[:, :n] = motifs
         else:
-            update_H(self.device, solver, H, problem.statistics, penalties, inner)
+            update_H(self.device, solver, H, problem.confined, penalties, inner)
         if self.hides:
             # The observed loss is flat there: rounding alone moves them.
             H[:, :n] *= self.data.learnable.astype(H.dtype)
@@ -239,7 +261,7 @@ class CUDAEngine(DeviceArrays):
 
     def _of_motifs_alone(self, problem: Any) -> Any:
         """The statistics without the background: what it explains is taken from C."""
-        statistics = problem.statistics
+        statistics = problem.confined
 
         def explained() -> Any:
             constant = self.xp.zeros(statistics.C.shape, dtype=statistics.C.dtype)
@@ -251,7 +273,7 @@ class CUDAEngine(DeviceArrays):
     def _sums(self, H: Any, problem: Any, *, brief: bool = False) -> Sums:
         """All that is to be known of H; ``brief``: what the KKT residual needs."""
         statistics, penalties, K = problem.statistics, self.model.penalties, self.problem.K
-        gradient = statistics.gradient(H)
+        gradient = problem.confined.gradient(H)
         C = statistics.C if statistics.C_data is None else statistics.C_data
         out = self.xp.zeros(4 + 2 * K)
         grams = statistics.A, statistics.E, self.data.left

@@ -57,6 +57,8 @@ class CUDARatioEngine(DeviceArrays, RatioEngine):
             if second is not None:
                 self.kernels.add_lags(second @ V, *rows, below)
             divergences.append(divergence)
+        if self.data.forbidden is not None:  # nothing to meet: nothing grows
+            above = above * ~self.data.forbidden
         ratios = Ratios(above, below.astype(H.dtype), self._settled(divergences))
         slope = self._slope(W)
         return ratios if slope is None else replace(ratios, below=ratios.below + slope)

@@ -129,6 +129,19 @@ class Resident:
         return self.device.put(self.problem.learnable[1][:, None], self.dtype)
 
     @cached_property
+    def free(self) -> Any:
+        """(T, K), one where an activation may differ from zero and can be learnt."""
+        problem = self.problem
+        free = problem.confine(np.ones((problem.T, problem.K), dtype=self.dtype))
+        return self.device.put(free)
+
+    @cached_property
+    def forbidden(self) -> Any:
+        """(T, K) of bool: where there is to be no activation; None: nowhere."""
+        forbidden = self.problem.forbidden
+        return None if forbidden is None else self.device.put(forbidden)
+
+    @cached_property
     def weights(self) -> Any:
         """(N, 1), of the features; None where they are one."""
         weights = self.problem.weights

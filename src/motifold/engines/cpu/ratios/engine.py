@@ -102,14 +102,13 @@ class RatioEngine(CPUEngine):
 
     def leap(self, W: Array, H: Array, new: Advance, beta: float) -> tuple[Array, Array]:
         """See ``_beyond``."""
-        penalties, (features, starts) = self.model.penalties, self.problem.learnable
+        penalties, features = self.model.penalties, self.problem.learnable[0]
         of_W, of_H = self._of_motifs_at(W, H), self._of_activations_at(new.W, H)
         far_W = _beyond(W, new.W, beta, of_W, self._here(penalties.l1_W), (0, 1))
         far_H = _beyond(H, new.H, beta, of_H, self._here(penalties.l1_H), (0,))
         far_W[self._here(~features)] = 0
         self._keep_fixed(far_W, W)
-        far_H[self._here(~(self.problem.allowed & starts))] = 0
-        return self._constant_background(far_W, far_H)
+        return self._constant_background(far_W, self._confined(far_H))
 
     def _keep_fixed(self, new: Array, W: Array) -> None:
         """Fixed motifs as they were (changes ``new``)."""
@@ -127,8 +126,7 @@ class RatioEngine(CPUEngine):
     def beyond(self, W: Array, H: Array, new: Array, beta: float) -> Array:
         """The same for activations alone."""
         ratios, l1 = self._of_activations_at(W, H), self._here(self.model.penalties.l1_H)
-        far = _beyond(H, new, beta, ratios, l1, (0,))
-        far[self._here(~(self.problem.allowed & self.problem.learnable[1]))] = 0
+        far = self._confined(_beyond(H, new, beta, ratios, l1, (0,)))
         far[:, self.model.n_motifs :] = 1
         return far
 
@@ -191,7 +189,8 @@ class RatioEngine(CPUEngine):
         facts = replace(problem.facts, squared_norm=power)
         penalties = replace(problem.model.penalties, terms=())
         model = replace(problem.model, loss=SQUARED, penalties=penalties)
-        return self._engine_of_squares(Problem(model, problem.data, facts, weights)), weights
+        squares = Problem(model, problem.data, facts, weights, problem.support)
+        return self._engine_of_squares(squares), weights
 
     def _engine_of_squares(self, problem: Problem) -> CPUEngine:
         return CPUEngine(problem, self.workers)
@@ -200,14 +199,13 @@ class RatioEngine(CPUEngine):
         self, W: Array, H: Array, weights: Array, before: Array
     ) -> tuple[Array, Array]:
         """New arrays."""
-        features, starts = self.problem.learnable
+        features = self.problem.learnable[0]
         new = W / self._here(weights[:, None, None].astype(W.dtype))
         least = (_LEAST * new.mean(axis=(0, 1), dtype=np.float64)).astype(W.dtype)
         new = np.where(self._here(features)[:, None, None], np.maximum(new, least), new)
         self._keep_fixed(new, before)
-        free = self._here(self.problem.allowed & starts)
         least = (_LEAST * H.mean(axis=0, dtype=np.float64)).astype(H.dtype)
-        H = np.where(free[:, None], np.maximum(H, least), H)
+        H = self._confined(np.maximum(H, least))
         return self._constant_background(new, H)
 
     # --- the parts --------------------------------------------------------------------------
@@ -230,6 +228,8 @@ class RatioEngine(CPUEngine):
 
     def _new_of_activations(self, W: Array, H: Array) -> Ratios:
         ratios = of_activations(self.problem, W, H, self.workers)
+        if self.problem.forbidden is not None:  # nothing to meet: nothing grows
+            ratios = replace(ratios, above=ratios.above * ~self.problem.forbidden)
         slope = self._slope(W)
         return ratios if slope is None else replace(ratios, below=ratios.below + slope)
 
