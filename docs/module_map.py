@@ -109,7 +109,9 @@ def places(rows: list[list[str]], routes: list[list[str]]) -> dict[str, tuple[fl
     centre = {name: float(i) for row in rows for i, name in enumerate(sorted(row))}
     for turn in range(60):
         for row in rows if turn % 2 else reversed(rows):
-            wish = {name: sum(centre[o] for o in near[name]) / len(near[name]) for name in row}
+            # In one order, whatever the sets': sums are rounded.
+            sums = {name: sum(centre[o] for o in sorted(near[name])) for name in row}
+            wish = {name: sums[name] / len(near[name]) for name in row}
             if turn < 30:
                 row.sort(key=lambda name: (wish[name], name))
             centre.update(_apart(row, wish))
