@@ -45,6 +45,8 @@ HOMES = {
     "pooch": "motifold.datasets",
     "requests": "motifold.datasets",
     "click": "motifold.cli",
+    "cupy": "motifold.engines",
+    "torch": "motifold.engines",
     **dict.fromkeys(("librosa", "mido"), "motifold.sound"),
     **dict.fromkeys(
         ("h5py", "zarr", "polars", "soundfile", "pynwb", "pynapple", "xarray"), "motifold.io"
