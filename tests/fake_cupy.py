@@ -40,6 +40,9 @@ machine = _Machine()
 def _inside(value):
     """NumPy's array of ours, or a number; NumPy's own are refused."""
     if isinstance(value, ndarray):
+        there = value.device.id
+        if there != machine.current:
+            raise ValueError(f"array device = {there} while current = {machine.current}")
         return value.inside
     if isinstance(value, np.ndarray):
         raise TypeError(f"Unsupported type {type(value)}")
@@ -89,7 +92,9 @@ class ndarray(NDArrayOperatorsMixin):
         return _ours(function(*_inside(list(args)), **{k: _inside(v) for k, v in more.items()}))
 
     def __getitem__(self, key):
-        return _ours(self.inside[_inside(key)])
+        found = ndarray(np.asarray(self.inside[_inside(key)]))
+        found.device = self.device  # a view is where the array is
+        return found
 
     def __setitem__(self, key, value):
         self.inside[_inside(key)] = _inside(value)
@@ -131,7 +136,7 @@ FUNCTIONS = {
 for _name in METHODS.split():
 
     def _method(self, *args, _name=_name, **more):
-        return _ours(getattr(self.inside, _name)(*_inside(list(args)), **more))
+        return _ours(getattr(_inside(self), _name)(*_inside(list(args)), **more))
 
     setattr(ndarray, _name, _method)
 
@@ -215,13 +220,15 @@ class _Stream:
 class _Device:
     def __init__(self, number: int) -> None:
         self.number = number
+        self.before: list[int] = []
 
     def __enter__(self):
-        self.before, machine.current = machine.current, self.number
+        self.before.append(machine.current)
+        machine.current = self.number
         return self
 
     def __exit__(self, *error):
-        machine.current = self.before
+        machine.current = self.before.pop()
 
 
 class _Pool:

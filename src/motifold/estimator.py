@@ -397,12 +397,14 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         given = unpacked(X, lengths, segments, mask)
         X = given.X
         place = self._place(X)
-        data = place.recording_of(*given.data)
+        with place:
+            data = place.recording_of(*given.data)
         fixed = None
         if self.fixed_components is not None:
             has_start = components_init is not None
             fixed = check_fixed(self.fixed_components, self.n_components, has_start)
-        problem = self._problem(data, fixed, activation_support)
+        with place:  # X is looked at where it is
+            problem = self._problem(data, fixed, activation_support)
         W, H = self._given_factors(problem, components_init, activations_init)
         self._warn_if_ill_posed()
         if len(data.layout.lengths) == 1:
@@ -489,8 +491,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             return self._place(X, "cpu").back(on_host(self.activations_).copy())
         given = unpacked(X, lengths, segments, mask)
         place = self._place(given.X)
-        data = place.recording_of(*given.data)
-        return self._transform(self._problem(data, support=activation_support), place)
+        with place:
+            data = place.recording_of(*given.data)
+            problem = self._problem(data, support=activation_support)
+        return self._transform(problem, place)
 
     def transform(
         self,
@@ -718,7 +722,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> Problem:
         check_is_fitted(self)
         given = unpacked(X, lengths, segments, mask)
-        problem = self._problem(place.recording_of(*given.data), support=support)
+        with place:
+            problem = self._problem(place.recording_of(*given.data), support=support)
         given.check_names(self)
         with warnings.catch_warnings():
             if given.names is not None:  # which were compared
@@ -809,7 +814,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
 
     def _warn_if_empty(self) -> None:
-        if self.reconstruction_err_ == 0 or self.components_.any():
+        if self.reconstruction_err_ == 0 or on_host(self.components_).any():
             return
         warnings.warn(
             "All motifs are empty: the penalties outweigh the data. Lower them, or start from a "

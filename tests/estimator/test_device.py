@@ -256,7 +256,9 @@ def test_arrays_on_two_devices(cupy):
         there = cupy.asarray(X[:40])
     with pytest.raises(DeviceError, match=r'An array is on cuda:1, the fit on cuda:0.*"cuda:1"'):
         CNMF(2, 3, device="cuda:0").fit(there)
-    assert CNMF(2, 3, random_state=0, max_iter=2, device="cuda").fit(there).n_iter_ == 2
+    model = CNMF(2, 3, random_state=0, max_iter=2, device="cuda").fit(there)
+    assert model.transform(there).device.id == 1
+    assert cupy.machine.current == 0
 
 
 def test_a_device_that_is_not_there(cupy):

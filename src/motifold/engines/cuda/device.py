@@ -143,7 +143,7 @@ class CudaDevice(Device):
         super().__init__(cupy, memory)
         self.name = f"cuda:{number}"
         self._number = number
-        self._current: Any = None
+        self._entered: list[Any] = []
 
     def put(self, array: Any, dtype: Any = None) -> Any:
         """A copy on the device, or the array itself where it is there already."""
@@ -241,8 +241,10 @@ class CudaDevice(Device):
             cublas.setMathMode(handle, before)
 
     def __enter__(self) -> CudaDevice:
-        self._current = self.xp.cuda.Device(self._number)
-        self._current.__enter__()
+        """It may be entered within itself."""
+        current = self.xp.cuda.Device(self._number)
+        current.__enter__()
+        self._entered.append(current)
         return self
 
     def __exit__(
@@ -252,19 +254,22 @@ class CudaDevice(Device):
         trace: TracebackType | None,
     ) -> None:
         """Give memory back, and say what an error of the device means."""
+        current = self._entered.pop()
+        if self._entered:
+            current.__exit__(None, None, None)
+            return
         self._kernels.clear()
         self._constants.clear()
         try:
-            if error is not None:
+            told = None if error is None else self.told(error)
+            if told is not None and error is not None:
                 # Frames of the error hold arrays: without them their memory can go.
-                told = self.told(error)
-                if told is not None:
-                    error.__traceback__ = None
-                    raise told from error
+                error.__traceback__ = None
+                raise told from error
         finally:
             self.xp.get_default_memory_pool().free_all_blocks()
             self.xp.get_default_pinned_memory_pool().free_all_blocks()
-            self._current.__exit__(None, None, None)
+            current.__exit__(None, None, None)
 
     def told(self, error: BaseException) -> Exception | None:
         """What an error of CuPy means to a user; None if it is none of CuPy's."""
