@@ -29,13 +29,12 @@ from motifold.data.validation import (
     check_support,
     is_list_of_segments,
     looks_turned,
-    recording_of,
 )
 from motifold.engines.base import Engine
-from motifold.engines.cpu import engine_of
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.reconstruction import reconstruct
 from motifold.engines.cpu.threads import Workers
+from motifold.engines.cuda.place import Place, on_host
 from motifold.fit import (
     Acceleration,
     Clock,
@@ -58,6 +57,8 @@ from motifold.model.penalties import penalties_of
 from motifold.solvers import SOLVERS, Solver, find_solver
 
 _NONNEGATIVE = Interval(Real, 0, None, closed="left")
+# Attributes that are arrays of the kind that X is.
+_IN_KIND = {"components_", "activations_", "background_"}
 
 
 class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -149,6 +150,18 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Number of threads; None means as many as the problem is worth, of the cores that are free
         (what the process may use, divided among fits that run in it at the same time, and no more
         than joblib or ``OMP_NUM_THREADS`` say). Results do not depend on it, bit by bit.
+    device : {"cpu", "cuda", "cuda:N"} or None, default=None
+        Where to compute: on the CPU, or on an NVIDIA GPU by CuPy (``pip install
+        "motifold[cuda12]"``). None follows the data: arrays of CuPy and tensors of torch that are
+        on a GPU stay there, and results come back in the kind that came in. On a GPU there are the
+        solvers "hals" and "mu", and X is not sparse.
+    precision : {"auto", "full"}, default="auto"
+        On a GPU with data in single precision: "auto" lets products that move the motifs be rounded
+        to 10 bits (TF32) while the KKT residual is large. Losses, certificates and activations
+        never are.
+    device_memory : float or None, default=None
+        Bytes of the GPU's memory that X may take. What does not fit is streamed from the host
+        in blocks, in each pass over the data. None: most of what is free.
 
     Attributes
     ----------
@@ -238,6 +251,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "callback": [callable, None],
         "verbose": ["verbose"],
         "n_jobs": [Integral, None],
+        "device": [str, None],
+        "precision": [StrOptions({"auto", "full"})],
+        "device_memory": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     origin_: dict[str, Any] | None = None  # set by who read the data
@@ -277,6 +293,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         callback: Callable[[LoopState], bool] | None = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        device: str | None = None,
+        precision: Literal["auto", "full"] = "auto",
+        device_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_lags = n_lags
@@ -305,6 +324,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.callback = callback
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.device = device
+        self.precision = precision
+        self.device_memory = device_memory
 
     @with_callbacks
     def fit(
@@ -374,12 +396,15 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         solver = find_solver(self.solver, loss)
         given = unpacked(X, lengths, segments, mask)
         X = given.X
-        data = recording_of(*given.data)
+        place = self._place(X)
+        with place:
+            data = place.recording_of(*given.data)
         fixed = None
         if self.fixed_components is not None:
             has_start = components_init is not None
             fixed = check_fixed(self.fixed_components, self.n_components, has_start)
-        problem = self._problem(data, fixed, activation_support)
+        with place:  # X is looked at where it is
+            problem = self._problem(data, fixed, activation_support)
         W, H = self._given_factors(problem, components_init, activations_init)
         self._warn_if_ill_posed()
         if len(data.layout.lengths) == 1:
@@ -402,17 +427,18 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
             validate_data(self, _first_segment(X), reset=True, skip_check_array=True)
             for name, value in (attributes | given.attributes).items():
-                setattr(self, name, value)
+                setattr(self, name, place.back(value) if name in _IN_KIND else value)
             masks = [segment.observed for segment in data.segments]
-            self.observed_ = observed_shares(self.components_, masks, self.lengths_)
+            self.observed_ = observed_shares(attributes["components_"], masks, self.lengths_)
             self.start_losses_ = record.all_losses
             self.preparation_ = self.held_out_ = None  # what is known of another fit's data
 
         with (
+            place,
             self._workers(problem) as workers,
             ProgressBar(self.max_iter, self.n_init, bool(self.verbose)) as bar,
         ):
-            engine = engine_of(problem, workers)
+            engine = place.engine(problem, workers, solver)
             loop = Loop(engine, solver, rules, self._callback(X, y, bar, engine, watcher))
             try:
                 state = search(loop, record, W, H, clock)
@@ -462,9 +488,13 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             activation_support=activation_support,
         )
         if self.solved_:  # the fit ended with the solve that transform would repeat
-            return self.activations_.copy()
-        data = recording_of(*unpacked(X, lengths, segments, mask).data)
-        return self._transform(self._problem(data, support=activation_support))
+            return self._place(X, "cpu").back(on_host(self.activations_).copy())
+        given = unpacked(X, lengths, segments, mask)
+        place = self._place(given.X)
+        with place:
+            data = place.recording_of(*given.data)
+            problem = self._problem(data, support=activation_support)
+        return self._transform(problem, place)
 
     def transform(
         self,
@@ -494,8 +524,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         ndarray of shape (n_samples, n_components)
             The activations, segments stacked. They do not depend on any random number.
         """
-        problem = self._checked_new_data(X, lengths, segments, mask, activation_support)
-        return self._transform(problem)
+        place = self._place(X)
+        problem = self._checked_new_data(X, lengths, segments, mask, place, activation_support)
+        return self._transform(problem, place)
 
     def inverse_transform(
         self, activations: Any, *, lengths: Any = None, segments: Any = None
@@ -517,8 +548,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         H, bounds = self._checked_activations(activations, lengths, segments)
         X_hat = reconstruct(self._motifs(H.dtype), H, bounds)
         if self.background_ is not None:
-            X_hat += self.background_.astype(X_hat.dtype)
-        return X_hat
+            X_hat += on_host(self.background_).astype(X_hat.dtype)
+        return self._place(activations, "cpu").back(X_hat)
 
     def reconstruct_components(
         self, activations: Any = None, *, lengths: Any = None, segments: Any = None
@@ -540,7 +571,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         if activations is None:
-            activations, lengths = self.activations_, self.lengths_
+            activations, lengths = on_host(self.activations_), self.lengths_
         H, bounds = self._checked_activations(activations, lengths, segments)
         W = self._motifs(H.dtype)
 
@@ -572,9 +603,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             −‖X − X̂‖/‖X‖, over observed entries, or minus what ``loss_`` is with another
             ``beta_loss`` (relative to the means of this X): 0 is perfect, greater is better.
         """
-        problem = self._checked_new_data(X, lengths, segments, mask)
-        with self._workers(problem) as workers:
-            engine = engine_of(problem, workers)
+        place = self._place(X)
+        problem = self._checked_new_data(X, lengths, segments, mask, place)
+        with place, self._workers(problem) as workers:
+            engine = place.engine(problem, workers)
             W, H = self._solve(engine)
             deviance = engine.residual(W, H)
         return -self._loss().relative(deviance, engine.reference_deviance)
@@ -620,18 +652,23 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _motifs(self, dtype: np.dtype) -> Array:
         """``components_`` in the layout of the mathematics, (N, L, K)."""
-        return np.ascontiguousarray(self.components_.transpose(2, 1, 0), dtype=dtype)
+        return np.ascontiguousarray(on_host(self.components_).transpose(2, 1, 0), dtype=dtype)
 
-    def _transform(self, problem: Problem) -> Array:
-        with self._workers(problem) as workers:
-            engine = engine_of(problem, workers)
+    def _place(self, X: Any, device: str | None = None) -> Place:
+        """Where to compute with X, and in what kind results go back."""
+        return Place.of(X, device or self.device, self.device_memory, self.precision)
+
+    def _transform(self, problem: Problem, place: Place) -> Array:
+        with place, self._workers(problem) as workers:
+            engine = place.engine(problem, workers)
             H = engine.gather(self._solve(engine)[1])[:, : problem.model.n_motifs]
         order = np.arange(self.n_components)
-        return in_data_scale(H, self.scales_, problem.scale, order, problem.dtype)
+        return place.back(in_data_scale(H, self.scales_, problem.scale, order, problem.dtype))
 
     def _solve(self, engine: Engine) -> tuple[Any, Any]:
         """The motifs in the scale of the fit, and activations."""
-        model = self.components_, self.scales_, self.transform_tol_, self.background_
+        components, background = on_host(self.components_), on_host(self.background_)
+        model = components, self.scales_, self.transform_tol_, background
         W, solution = solve_for_motifs(engine, *model)
         if not solution.solved:
             warnings.warn(
@@ -659,26 +696,34 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             W = self._motifs(np.dtype(np.float64)) * self.scales_
             if self.activations_.shape[0] == T:
                 alive = np.where(self.scales_ > 0, self.scales_, 1.0)
-                H = self.activations_ / alive
+                H = on_host(self.activations_) / alive
         if components_init is not None:
             axes = "(n_components, n_lags, n_features)"
-            W = check_factor(components_init, (K, L, N), "components_init", axes)
+            W = check_factor(on_host(components_init), (K, L, N), "components_init", axes)
             W = W.transpose(2, 1, 0)
         if activations_init is not None:
             axes = "(n_samples, n_components)"
-            H = check_factor(activations_init, (T, K), "activations_init", axes)
+            H = check_factor(on_host(activations_init), (T, K), "activations_init", axes)
         fixed = None if problem.model.fixed is None else problem.model.fixed[:K]
         W, H = balanced_start(W, H, problem.scale, problem.dtype, fixed)
         if problem.model.background and self.warm_start and self.background_ is not None:
-            W = None if W is None else with_background(W, self.background_ * problem.scale)
+            known = on_host(self.background_) * problem.scale
+            W = None if W is None else with_background(W, known)
         return W, H
 
     def _checked_new_data(
-        self, X: Any, lengths: Any, segments: Any, mask: Any, support: Any = None
+        self,
+        X: Any,
+        lengths: Any,
+        segments: Any,
+        mask: Any,
+        place: Place,
+        support: Any = None,
     ) -> Problem:
         check_is_fitted(self)
         given = unpacked(X, lengths, segments, mask)
-        problem = self._problem(recording_of(*given.data), support=support)
+        with place:
+            problem = self._problem(place.recording_of(*given.data), support=support)
         given.check_names(self)
         with warnings.catch_warnings():
             if given.names is not None:  # which were compared
@@ -691,7 +736,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> tuple[Array, np.ndarray]:
         """Stacked activations (T, K) and the bounds of their segments."""
         arrays = check_recording(
-            activations, lengths, segments, name="activations", nonnegative=False
+            on_host(activations), lengths, segments, name="activations", nonnegative=False
         )
         K = self.components_.shape[0]
         if arrays[0].shape[1] != K:
@@ -769,7 +814,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
 
     def _warn_if_empty(self) -> None:
-        if self.reconstruction_err_ == 0 or self.components_.any():
+        if self.reconstruction_err_ == 0 or on_host(self.components_).any():
             return
         warnings.warn(
             "All motifs are empty: the penalties outweigh the data. Lower them, or start from a "

@@ -49,6 +49,8 @@ HOMES = {
     "pooch": "motifold.datasets",
     "requests": "motifold.datasets",
     "click": "motifold.cli",
+    "cupy": "motifold.engines",
+    "torch": "motifold.engines",
     **dict.fromkeys(("librosa", "mido"), "motifold.sound"),
     **dict.fromkeys(("panel", "holoviews", "bokeh", "tornado"), "motifold.explorer"),
     **dict.fromkeys(

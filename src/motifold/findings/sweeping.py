@@ -32,7 +32,8 @@ from motifold.findings.trial import Run, Settings, SweepData, Test, run_trial
 from motifold.fit.progress import work_bar
 from motifold.prepare import Preparation
 
-_OWN = {"random_state", "n_jobs", "verbose", "callback", "warm_start"}  # the sweep's business
+# The sweep's business.
+_OWN = {"random_state", "n_jobs", "device", "verbose", "callback", "warm_start"}
 
 Point = dict[str, Any]
 
@@ -130,6 +131,7 @@ def sweep(
     mask: Any = None,
     preparation: Preparation | None = None,
     n_jobs: int | None = None,
+    device: str | None = None,
     progress: bool = True,
     **grid: Any,
 ) -> Sweep:
@@ -167,7 +169,11 @@ def sweep(
         What is done to X before every fit. What it learns, such as scales, each fit learns from the
         rows that it sees.
     n_jobs : int or None, default=None
-        Number of processes; None means all cores. Results do not depend on it.
+        Number of processes; None means all cores, or one if ``device`` is a GPU. Results do not
+        depend on it.
+    device : str or None, default=None
+        As in ``CNMF``, for every run. A run is known by its other parameters: what was fitted on
+        one device is not repeated on another.
     progress : bool, default=True
         Show a progress bar.
     **grid
@@ -204,7 +210,9 @@ def sweep(
     with work_bar(len(trials), "sweep", "run", shown=progress) as bar:
         todo = [trial for trial in trials if run_key(*trial) not in store]
         bar.update(len(trials) - len(todo))
-        with closing(_runs(data, todo, settings, n_jobs)) as runs:  # an error ends the workers
+        with closing(
+            _runs(data, todo, settings, n_jobs, device)
+        ) as runs:  # an error ends the workers
             for key, run in runs:
                 store.add(key, run)
                 bar.update()
@@ -238,31 +246,47 @@ def _values(name: str, given: Any) -> list[Any]:
 
 
 def _runs(
-    data: SweepData, trials: list[tuple[Point, int]], settings: Settings, n_jobs: int | None
+    data: SweepData,
+    trials: list[tuple[Point, int]],
+    settings: Settings,
+    n_jobs: int | None,
+    device: str | None,
 ) -> Generator[tuple[str, Run]]:
     """The runs with their keys, as they come."""
-    n_processes = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), len(trials))
+    if n_jobs is None:  # a GPU is one: processes would share it, and its memory
+        n_jobs = -1 if device in (None, "cpu") else 1
+    n_processes = min(effective_n_jobs(n_jobs), len(trials))
     if n_processes <= 1:
-        yield from (_keyed(data, *trial, settings) for trial in trials)
+        yield from (_keyed(data, *trial, settings, device) for trial in trials)
         return
     # Large ones first, so that no process is left alone with one at the end.
     trials = sorted(trials, key=lambda trial: -trial[0]["n_components"] * trial[0]["n_lags"])
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=n_processes, return_as="generator_unordered")
         parent = os.getpid()
-        yield from pool(delayed(_worked)(parent, data, *trial, settings) for trial in trials)
+        yield from pool(
+            delayed(_worked)(parent, data, *trial, settings, device) for trial in trials
+        )
 
 
 def _worked(
-    parent: int, data: SweepData, point: Point, seed: int, settings: Settings
+    parent: int,
+    data: SweepData,
+    point: Point,
+    seed: int,
+    settings: Settings,
+    device: str | None,
 ) -> tuple[str, Run]:
     """A run in a process of its own."""
     end_with(parent)
-    return _keyed(data, point, seed, settings)
+    return _keyed(data, point, seed, settings, device)
 
 
-def _keyed(data: SweepData, point: Point, seed: int, settings: Settings) -> tuple[str, Run]:
-    return run_key(point, seed), run_trial(data, point, seed, settings)
+def _keyed(
+    data: SweepData, point: Point, seed: int, settings: Settings, device: str | None
+) -> tuple[str, Run]:
+    parameters = {**point, "device": device}
+    return run_key(point, seed), run_trial(data, parameters, seed, settings)
 
 
 def _tabulated(points: list[Point], n_seeds: int, store: RunStore, segments: Segments) -> Sweep:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from motifold.data.validation import is_list_of_segments
+from motifold.engines.cuda.place import on_host
 from motifold.estimator import CNMF, fit_watched
 from motifold.files import check_writable, fingerprint, same_file, write_npz, written_whole
 from motifold.files.archive import read_npz
@@ -24,6 +25,7 @@ from motifold.model.losses import SQUARED, loss_of
 
 # What may differ between a fit and its continuation: none of these changes the iterates.
 _FREE = {"max_iter", "max_time", "n_jobs", "verbose", "callback", "warm_start"}
+_FREE |= {"device", "precision", "device_memory"}  # a fit may go on elsewhere
 
 _FIRST_MEMBER, _NAME_STARTS = b"identity.npy", 30  # of the archive: its name, after a zip header
 
@@ -238,7 +240,7 @@ def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
     params = {name: repr(value) for name, value in values.items() if name not in _FREE}
     if not isinstance(model.random_state, Integral):
         del params["random_state"]  # the seeds that were drawn are in the checkpoint
-    arguments = {"X": X, **given}
+    arguments = {name: on_host(value) for name, value in {"X": X, **given}.items()}
     return {
         "params": params,
         "arguments": {

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from motifold.engines.cuda.place import on_host
 from motifold.estimator import CNMF
 from motifold.files import plain_scalar
 from motifold.fit.state import History
@@ -49,6 +50,8 @@ _SCALARS: dict[str, type] = {
     **dict.fromkeys(("loss_", "kkt_residual_", "reconstruction_err_", "transform_tol_"), float),
     "stop_reason_": str,
 }
+# Parameters that say where a fit was made, not what it is.
+_OF_THE_MACHINE = {"device", "precision", "device_memory"}
 # Attributes that files call by the private names they had in 0.1: the format stays the same.
 _IN_FILES = {"transform_tol_": "_transform_tol", "solved_": "_solved"}
 
@@ -61,6 +64,8 @@ def storable(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     stored: dict[str, Any] = {}
     left_out = []
     for name, value in params.items():
+        if name in _OF_THE_MACHINE:
+            continue
         try:
             stored[name] = _encode(value)
         except TypeError:
@@ -100,7 +105,7 @@ def factors_of(model: CNMF) -> tuple[str, ...]:
 
 
 def arrays_of(model: CNMF) -> dict[str, np.ndarray]:
-    arrays = {name: getattr(model, name) for name in factors_of(model)}
+    arrays = {name: on_host(getattr(model, name)) for name in factors_of(model)}
     arrays |= {name: getattr(model.history_, name.partition(".")[2]) for name in HISTORY}
     optional = {name: getattr(model, name) for name in OPTIONAL}
     arrays |= {name: array for name, array in optional.items() if array is not None}

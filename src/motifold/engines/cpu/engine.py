@@ -274,7 +274,7 @@ class CPUEngine:
         """A new array."""
         H = self.zeros()
         H[:] = values
-        H = self.problem.confine(H)
+        H = self._confined(H)
         H[:, self.model.n_motifs :] = 1
         return H
 
@@ -486,7 +486,7 @@ class CPUEngine:
         if observed < _TRUST * noise(H.dtype) * everywhere:
             if H.dtype != self.problem.dtype:
                 return np.inf  # even double precision does not tell
-            overlap = _inner(fill.C, H)
+            overlap = self._inner(fill.C, H)
             observed = self.residual(fill.W, H) - self.facts.squared_norm + 2 * overlap
             slope = observed - overlap + sums.match + sums.near
         slope += float(penalties.l1_H @ sums.mass + penalties.l2_H @ sums.power)
@@ -497,9 +497,11 @@ class CPUEngine:
         optional: dict[str, Any] = {}
         between = self.model.penalties.between_activations()
         if between is not None:
-            optional["near"] = _inner(smoothed(H, statistics.padding) @ between.astype(H.dtype), H)
+            optional["near"] = self._inner(
+                smoothed(H, statistics.padding) @ between.astype(H.dtype), H
+            )
         if statistics.slope is not None:
-            optional["match"] = _inner(statistics.slope, H)
+            optional["match"] = self._inner(statistics.slope, H)
         if statistics.fill is not None and brief:
             optional["fill"] = statistics.fill_power
         elif statistics.fill is not None:
@@ -551,7 +553,14 @@ class CPUEngine:
         """X̂ at the missing entries; nothing is computed where the sums of H have just been."""
         return self._fits.get((W, H), lambda: hidden_fit(self.problem, W, H, self.workers))
 
+    def _here(self, array: Any) -> Any:
+        """An array of the model's, not to be changed, where the handles are."""
+        return array
 
-def _inner(F: Array, G: Array) -> float:
-    """⟨F, G⟩, accumulated in float64."""
-    return float(np.einsum("tk,tk->", F, G, dtype=np.float64))
+    def _confined(self, H: Array) -> Array:
+        """Zero where activations may not differ from it, or cannot be learnt (changes H)."""
+        return self.problem.confine(H)
+
+    def _inner(self, F: Array, G: Array) -> float:
+        """⟨F, G⟩, accumulated in float64."""
+        return float(np.einsum("tk,tk->", F, G, dtype=np.float64))
