@@ -294,3 +294,40 @@ def accelerated_curve(
         loop = Loop(CPUEngine(inner_problem(X, K, L), workers), HALS(), rules)
         history = search(loop, SearchState([seed]), W, clock=clock).history
     return list(zip(history.seconds.tolist(), history.loss.tolist(), strict=True))
+
+
+# The explorer -----------------------------------------------------------------------------------
+
+
+class Explored:
+    """The explorer's server on a recording in memory or mapped there, without a browser."""
+
+    def __init__(self, model: Any, X: np.ndarray, rate: float) -> None:
+        from motifold.explorer.session import Session
+        from motifold.explorer.subject import Subject
+        from motifold.io import Recording
+
+        self.rate = rate
+        self.session = Session(Subject.of(model, Recording(X, "x", rate)))
+
+    def events(self) -> int:
+        """Number of all events."""
+        return sum(self.session.counts().values())
+
+    def threshold(self, value: float) -> int:
+        """The same after a move of motif 0's slider."""
+        self.session.note(0, threshold=value)
+        return self.events()
+
+    def zoom(self, n: int) -> dict[str, Call]:
+        """What a view of the first n bins asks for."""
+        from motifold.explorer.marks import marks_in
+        from motifold.explorer.picture import View, lane_pixels, lanes_of, recording_pixels
+
+        session, subject = self.session, self.session.subject
+        view, order = View.of(subject, (0, n / self.rate), None), subject.sorted_order
+        return {
+            "recording": lambda: recording_pixels(session, view, "data and motifs", order),
+            "lanes": lambda: lane_pixels(subject, 0, n, lanes_of(session)),
+            "marks": lambda: marks_in(session, 0, n),
+        }
