@@ -46,7 +46,7 @@ from motifold.fit.results import fitted_attributes, in_data_scale
 from motifold.fit.solve import solve_for_motifs
 from motifold.model import PENALTIES, Array, Boundary, Mask
 from motifold.model.losses import NAMES as LOSSES
-from motifold.model.losses import Loss, loss_of
+from motifold.model.losses import Loss, loss_of, refuse_signed
 from motifold.model.motifs import with_background
 from motifold.model.penalties import penalties_of
 from motifold.solvers import SOLVERS, Solver, find_solver
@@ -57,7 +57,7 @@ _NONNEGATIVE = Interval(Real, 0, None, closed="left")
 class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Convolutive nonnegative matrix factorisation.
 
-    Explains a nonnegative recording X (time × features) by a few *motifs*, each a short
+    Explains a recording X (time × features, nonnegative) by a few *motifs*, each a short
     multichannel pattern of ``n_lags`` time bins, and the *activations*, the times at which each
     motif occurs and how strongly: ``X[t] ≈ Σ_k Σ_ℓ activations[t−ℓ, k] · components_[k, ℓ]``.
     With ``n_lags=1`` it is NMF.
@@ -99,6 +99,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     background : bool, default=False
         Learn a constant of every feature beside the motifs (``background_``): ongoing activity or
         a noise floor, which motifs would have to explain otherwise. It is not penalised.
+    allow_negative : bool, default=False
+        Take X as it is where it lies below zero (z-scores, ΔF/F, noise around zero). Motifs and
+        activations stay nonnegative; a background may be negative. For squared error with HALS or
+        ANLS, without ``x_ortho``.
     center : bool, default=False
         Move motifs to the middle of their windows, so that none is cut off there: tried after 1,
         2, 4, 8, … iterations and when the fit has converged. A move is kept only if a few
@@ -203,6 +207,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "init": [StrOptions({"random"})],
         **{penalty.name: [_NONNEGATIVE] for penalty in PENALTIES},
         "background": ["boolean"],
+        "allow_negative": ["boolean"],
         "center": ["boolean"],
         "fixed_components": ["array-like", None],
         "boundary": [StrOptions({"zero", "valid"})],
@@ -238,6 +243,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         ortho_H: float = 0,
         ortho_W: float = 0,
         background: bool = False,
+        allow_negative: bool = False,
         center: bool = False,
         fixed_components: Any = None,
         boundary: Boundary = "zero",
@@ -266,6 +272,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.ortho_H = ortho_H
         self.ortho_W = ortho_W
         self.background = background
+        self.allow_negative = allow_negative
         self.center = center
         self.fixed_components = fixed_components
         self.boundary = boundary
@@ -338,7 +345,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         clock = Clock(self.max_time)
         self._validate_params()
         loss = self._loss()
-        solver = find_solver(self.solver, loss)
+        solver = find_solver(self.solver, loss, signed=bool(self.allow_negative))
         data = recording_of(X, lengths, segments, mask)
         fixed = None
         if self.fixed_components is not None:
@@ -547,11 +554,14 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if fixed is not None and background:
             fixed = np.append(fixed, False)
         loss = self._loss()
-        return Problem.of(data, K, L, self.boundary, penalties, fixed, loss, background)
+        more = fixed, loss, background, bool(self.allow_negative)
+        return Problem.of(data, K, L, self.boundary, penalties, *more)
 
     def _loss(self) -> Loss:
         """The loss; penalties that are made for squared error are refused with another."""
         loss = loss_of(self.beta_loss)
+        if self.allow_negative:
+            refuse_signed(loss, self.x_ortho)
         if loss.by_ratios:
             for name in ("ortho_H", "ortho_W"):
                 if getattr(self, name) > 0:
@@ -697,9 +707,16 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _warn_if_empty(self) -> None:
         if self.reconstruction_err_ == 0 or self.components_.any():
             return
+        penalised = any(getattr(self, penalty.name) > 0 for penalty in PENALTIES)
+        why = (
+            "the penalties outweigh the data. Lower them, or start from a fit without them "
+            "(components_init=..., activations_init=...)."
+            if penalised or not self.allow_negative
+            else "nothing that recurs in X lies above zero. Give -X if events are dips, or learn "
+            "what it is around with background=True."
+        )
         warnings.warn(
-            "All motifs are empty: the penalties outweigh the data. Lower them, or start from a "
-            "fit without them (components_init=..., activations_init=...).",
+            f"All motifs are empty: {why}",
             UserWarning,
             stacklevel=4,
         )
@@ -734,7 +751,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
+        tags.input_tags.positive_only = not self.allow_negative
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -47,8 +47,9 @@ _READING = (
     ),
     click.option(
         "--negatives",
-        type=click.Choice(["error", "clip", "shift"]),
-        help="Negative values: refuse, set to zero, or raise all values.  [default: error]",
+        type=click.Choice(["error", "clip", "shift", "keep"]),
+        help="Negative values: refuse, set to zero, raise all values, or keep them as they are "
+        "(allow_negative of the model).  [default: error, or keep if the model does]",
     ),
     click.option(
         "--missing",
@@ -158,6 +159,8 @@ def recording_of(
         given.get("kind", path.suffix)
     ):
         given = {**origin["options"], **given}
+    if model is not None and model.allow_negative:
+        given.setdefault("negatives", "keep")
     recording = read(path, isolate=isolate, **given)
     if model is not None:
         N, (T, found) = model.n_features_in_, recording.shape
@@ -206,6 +209,7 @@ def in_words_of_options(message: str) -> str:
     """``orientation="time_first"`` becomes ``--orientation time_first``, and so on."""
     names = "|".join(_NAMES)
     message = re.sub(r"""\bbeta_loss=["']?([\w.-]*\w)["']?""", r"--loss \1", message)
+    message = message.replace("allow_negative=True", "--negatives keep")
     message = re.sub(
         rf"""\b(solver|{names})=["'](\w+)["']""",
         lambda m: f"--{m[1].replace('_', '-')} {m[2]}",

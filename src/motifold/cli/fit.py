@@ -144,6 +144,7 @@ def _model(recording: Recording, n_lags: str, options: dict[str, Any]) -> CNMF:
         n_lags=L,
         verbose=int(shown),
         callback=None if shown else _Log(),
+        allow_negative=recording.signed,
         **given_parameters(options),
         **options,
     )

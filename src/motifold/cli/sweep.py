@@ -98,6 +98,8 @@ def command(
         )
         check_ending("--output", output, TABLE)
         recording = recording_of(file, options).checked()
+        if recording.signed:
+            grid["allow_negative"] = True
         try:
             found = sweep(
                 recording.X,

@@ -35,7 +35,7 @@ READERS = {
 _FOR_ALL = {"kind", "rate", "negatives", "missing", "max_bytes"}
 _CHOICES = {
     "orientation": ("time_first", "features_first"),
-    "negatives": ("error", "clip", "shift"),
+    "negatives": ("error", "clip", "shift", "keep"),
     "missing": ("error", "mask"),
     "scale": ("magnitude", "power", "log"),
 }
@@ -110,8 +110,9 @@ def read(path: str | os.PathLike[str], *, isolate: bool = False, **options: Any)
             is none, it must be said. It is never guessed.
         rate : float or str
             Time bins per second; of a ``.mat`` file also the name of the variable that has it.
-        negatives : {"error", "clip", "shift"}
-            What becomes of negative values.
+        negatives : {"error", "clip", "shift", "keep"}
+            What becomes of negative values: an error, zero, all values up by the same, or they
+            stay as they are, for a model with ``allow_negative=True``.
         missing : {"error", "mask"}
             What NaN is, and what the file declares to be missing by ``_FillValue`` or
             ``missing_value``: an error, or a missing entry (``Recording.mask``). With "mask" empty
@@ -168,7 +169,8 @@ def read(path: str | os.PathLike[str], *, isolate: bool = False, **options: Any)
     reader = reader_of(file, chosen)
     recording: Recording
     recording = read_isolated(file, chosen.given) if isolate else reader.read(file, chosen)
-    recording = replace(recording, missing=chosen.missing or "error")
+    signed = chosen.negatives == "keep"
+    recording = replace(recording, missing=chosen.missing or "error", signed=signed)
     if chosen.negatives in ("clip", "shift"):
         recording = recording.checked(chosen.negatives)
     hints = (*orientation_hints(recording.shape), *recording.hints)

@@ -12,13 +12,13 @@ from motifold.findings.decomposition import stacked
 from motifold.findings.profiles import FeatureOrder
 from motifold.findings.table import Table
 from motifold.plots.style import (
-    IMAGE_MAP,
     Features,
     check_rate,
     colour,
     in_time,
     prepared_figure,
     scale,
+    shades,
     time_label,
 )
 from motifold.plots.view import View
@@ -82,9 +82,7 @@ def plot_raster(
     axes = figure.add_subplot(grid[1, 1], label="data", sharex=above)
     image = view.pooled(lambda a, b: {"data": data[a:b][:, order.order]})["data"]
     features = Features(order.order, "feature (sorted by motif and lag)")
-    features.draw_image(
-        axes, image, view.span, cmap=IMAGE_MAP, norm=scale(image), interpolation="nearest"
-    )
+    features.draw_image(axes, image, view.span, **shades(scale(image)), interpolation="nearest")
     axes.set_xlabel(time_label("time", rate))
     axes.tick_params(labelleft=False, left=False)
     _draw_strip(strip, order, features)

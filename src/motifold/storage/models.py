@@ -96,8 +96,9 @@ def save(model: CNMF, path: str | os.PathLike[str]) -> None:
     text = json.dumps(header, allow_nan=False).encode("ascii")
     try:  # what load would refuse is not written
         check_json_size(len(text))
-        check_specs(without_arrays(header), {n: (a.shape, a.dtype) for n, a in arrays.items()})
-        check_values(arrays)
+        plain = without_arrays(header)
+        check_specs(plain, {n: (a.shape, a.dtype) for n, a in arrays.items()})
+        check_values(plain, arrays)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"This model cannot be saved: {error} If parameters or attributes were changed after "
@@ -183,7 +184,7 @@ def _read(file: BinaryIO) -> CNMF:
         infos = {name: members[f"{name}.npy"] for name in names}
         check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
         arrays = {name: _read_array(archive, infos[name]) for name in infos}
-    check_values(arrays)
+    check_values(model, arrays)
     model.background_ = None
     for name in factors_of(model):
         setattr(model, name, arrays[name])

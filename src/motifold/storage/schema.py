@@ -207,9 +207,11 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
             )
 
 
-def check_values(arrays: Mapping[str, np.ndarray]) -> None:
+def check_values(model: CNMF, arrays: Mapping[str, np.ndarray]) -> None:
     for name in arrays.keys() - set(HISTORY):
         with np.errstate(invalid="ignore"):
             low, high = arrays[name].min(), arrays[name].max()
-        if not (low >= 0 and high < np.inf):  # NaN fails both
-            raise ValueError(f"{name} must be finite and nonnegative; it is not.")
+        signed = name == BACKGROUND and model.allow_negative
+        if not (low >= (-np.finfo(low.dtype).max if signed else 0) and high < np.inf):  # nor NaN
+            what = "finite" if signed else "finite and nonnegative"
+            raise ValueError(f"{name} must be {what}; it is not.")
