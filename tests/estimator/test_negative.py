@@ -36,7 +36,8 @@ def layout(model):
 def assert_true(model, X, rel=1e-6):
     """J never rose; loss and certificate are those of the oracle; nothing is below zero."""
     W, H = layout(model)
-    assert W.min() >= 0 and H.min() >= 0
+    assert W.min() >= 0
+    assert H.min() >= 0
     J = model.history_.objective
     assert (np.diff(J) <= 1e-6 * J[:-1]).all()
     assert model.loss_ == pytest.approx(reference.relative_loss(X.astype(float), W, H), rel=rel)
@@ -53,7 +54,8 @@ def test_j_never_rises_and_the_certificate_goes_to_zero(solver, acceleration):
         tol=1e-6, max_iter=3000,
     ).fit(X)  # fmt: skip
     assert_true(model, X)
-    assert model.converged_ and model.loss_ < 0.7
+    assert model.converged_
+    assert model.loss_ < 0.7
     assert max(reference.kkt_residual(X, *layout(model))) <= 2e-6
 
 
@@ -114,7 +116,9 @@ def test_odd_sizes(sizes, seed, shift, solver, acceleration, boundary, dtype):
         random_state=seed, max_iter=40,
     ).fit(X)  # fmt: skip
     W, H = layout(model)
-    assert W.min() >= 0 and H.min() >= 0 and model.loss_ <= 1 + 1e-6
+    assert W.min() >= 0
+    assert H.min() >= 0
+    assert model.loss_ <= 1 + 1e-6
     J = model.history_.objective
     eps = 1e-4 if dtype == np.float32 else 1e-9
     assert (np.diff(J) <= eps * (J[:-1] + 0.5 * float(np.sum(X.astype(float) ** 2)))).all()
@@ -142,7 +146,8 @@ def test_missing_entries_segments_and_sparse_matrices():
     settings = {"allow_negative": True, "random_state": 0}
     dense = CNMF(2, 4, **settings).fit(np.where(mask, X, np.nan), mask=mask, lengths=[25, 35])
     listed = CNMF(2, 4, **settings).fit(sparse.csr_array(X), mask=mask, lengths=[25, 35])
-    assert dense.converged_ and dense.loss_ == pytest.approx(listed.loss_, rel=1e-3)
+    assert dense.converged_
+    assert dense.loss_ == pytest.approx(listed.loss_, rel=1e-3)
     left = np.where(mask, X - dense.inverse_transform(dense.activations_, lengths=[25, 35]), 0)
     told = np.linalg.norm(left) / np.linalg.norm(np.where(mask, X, 0))
     assert dense.loss_ == pytest.approx(told, rel=1e-5)
@@ -161,7 +166,9 @@ def test_a_start_on_data_far_below_zero():
     """Random factors overlap with it by less than nothing, and are still a start."""
     X = around_zero(200) - 0.8
     model = CNMF(2, 4, allow_negative=True, random_state=0).fit(X)
-    assert model.converged_ and model.components_.any(axis=(1, 2)).all() and model.loss_ < 0.99
+    assert model.converged_
+    assert model.components_.any(axis=(1, 2)).all()
+    assert model.loss_ < 0.99
 
 
 def test_a_background_may_be_negative(tmp_path):
@@ -169,20 +176,24 @@ def test_a_background_may_be_negative(tmp_path):
     X = around_zero(300)
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     model = CNMF(2, 4, allow_negative=True, background=True, random_state=0, tol=1e-5).fit(Z)
-    assert model.converged_ and model.background_.max() < 0
+    assert model.converged_
+    assert model.background_.max() < 0
     assert model.loss_ < CNMF(2, 4, allow_negative=True, random_state=0).fit(Z).loss_
     left = Z - model.inverse_transform(model.activations_)
     assert np.abs(left.mean(axis=0)).max() < 1e-3  # its gradient
     model.save(tmp_path / "model.npz")
     loaded = motifold.load(tmp_path / "model.npz")
-    assert loaded.allow_negative and (loaded.background_ == model.background_).all()
+    assert loaded.allow_negative
+    assert (loaded.background_ == model.background_).all()
     assert (loaded.transform(Z) == model.transform(Z)).all()
 
 
 def test_nothing_above_zero_is_told():
     with pytest.warns(UserWarning, match=r"nothing that recurs in X lies above zero.*-X"):
         model = CNMF(2, 3, allow_negative=True, random_state=0).fit(-np.ones((20, 3)))
-    assert model.loss_ == 1 and not model.components_.any() and model.kkt_residual_ == 0
+    assert model.loss_ == 1
+    assert not model.components_.any()
+    assert model.kkt_residual_ == 0
 
 
 @pytest.mark.parametrize(
