@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -50,6 +50,9 @@ from motifold.model.losses import Loss, loss_of, refuse_signed
 from motifold.model.motifs import with_background
 from motifold.model.penalties import penalties_of
 from motifold.solvers import SOLVERS, Solver, find_solver
+
+if TYPE_CHECKING:
+    from motifold.streaming import Stream
 
 _NONNEGATIVE = Interval(Real, 0, None, closed="left")
 
@@ -531,6 +534,25 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             W, H = self._solve(engine)
             deviance = engine.residual(W, H)
         return -self._loss().relative(deviance, engine.reference_deviance)
+
+    def stream(self, latency: int | None = None) -> Stream:
+        """A live ``transform``: push rows as they come, get activations as they become final.
+
+        Parameters
+        ----------
+        latency : int or None, default=None
+            Time bins after it that an activation waits for before it is final; None means
+            2·n_lags, after which it is ``transform``'s but for about a thousandth.
+
+        Returns
+        -------
+        motifold.streaming.Stream
+            Its ``push(rows)`` gives the bins that have become final, their activations and how
+            sure they are; ``flush()`` the rest; ``events()`` the events among them.
+        """
+        from motifold.streaming import Stream
+
+        return Stream(self, latency)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to ``path``; ``motifold.load`` reads it.

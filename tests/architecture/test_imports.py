@@ -25,11 +25,15 @@ FLOORS = [
     ["motifold.state", "motifold._compat"],
     ["motifold.estimator", "motifold.datasets", "motifold.io"],
     ["motifold.storage", "motifold.findings"],
+    ["motifold.streaming"],
     ["motifold.plots", "motifold.matching"],
     ["motifold.report", "motifold.reproduce"],
     ["motifold.cli", "motifold.demo"],
 ]
-LATE = {("motifold.estimator", "motifold.storage.models")}  # inside CNMF.save
+LATE = {
+    ("motifold.estimator", "motifold.storage.models"),  # inside CNMF.save
+    ("motifold.estimator", "motifold.streaming"),  # inside CNMF.stream
+}
 # Private attributes of others that a module may use, until they are arguments or public.
 PRIVATE = {
     "motifold.storage.schema": {"_validate_params"},  # scikit-learn's

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from motifold.cli._following import check_following, follow_events, live_events_options
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
 from motifold.cli._shared import (
     FILE,
@@ -25,6 +26,7 @@ from motifold.cli._terminal import say
 
 @click.command("events", cls=FileCommand)
 @model_argument
+@live_events_options
 @click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
 @output_option(None, metavar="CSV", help="Write there, else to the screen.")
 @click.option(
@@ -43,6 +45,10 @@ def command(
     threshold: float,
     refractory: float | None,
     as_json: bool,
+    source: Path | None,
+    follow: bool,
+    latency: int | None,
+    idle: float | None,
     **options: Any,
 ) -> None:
     """List when each motif occurs, as CSV.
@@ -52,12 +58,24 @@ def command(
     recording with missing entries (--missing mask), events of which less than half is observed are
     left out; without --data nothing is known of what was missing.
 
+    With --follow rows are taken as they come, from standard input (-) or a csv or npy file that is
+    being written, one time bin on a line; each event is printed as JSON on a line of its own as
+    soon as it is final. Its certainty, 0 to 1, tells how far it can be relied on with a short
+    --latency.
+
     \b
     Examples:
       motifold events model.npz
       motifold events model.npz --data another.npy -o events.csv
+      rig | motifold events model.npz - --follow
     """
     with friendly():
+        if follow or source is not None:
+            check_following(follow, {"--data": data, "--output": output})
+            settings: dict[str, Any] = {"threshold": threshold, "refractory": refractory}
+            settings |= {"latency": latency, "idle": idle, "rate": options.get("rate")}
+            follow_events(model, source, **settings)
+            return
         from motifold.findings import find_events
 
         inputs = {"the model": model, "the recording": data}

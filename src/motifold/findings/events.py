@@ -87,16 +87,27 @@ def find_events(
     parts = check_recording(activations, lengths, segments, name="activations")
     if parts[0].shape[1] != K:
         raise ValueError(f"activations must have one column per motif, {K}, not {parts[0].shape}.")
-    gap = L / 2 if refractory is None else refractory * rate
-    if not gap >= 0:
-        raise ValueError(f"refractory must be 0 or greater, not {refractory}.")
     records = [
         {"motif": k, "segment": i, "time": t / rate, "bin": start + t, "strength": strength}
         for k in range(K)
-        for i, start, t, strength in _events(parts, k, L, max(1, int(np.ceil(gap))), threshold)
+        for i, start, t, strength in _events(
+            parts, k, L, spacing_of(model, k, refractory, rate)[0], threshold
+        )
     ]
     records.sort(key=lambda record: (record["bin"], record["motif"]))
     return Table(records, _COLUMNS)
+
+
+def spacing_of(model: CNMF, k: int, refractory: float | None, rate: float) -> tuple[int, int]:
+    """Least distance of two events of motif k, in bins, and the lags it needs to be whole.
+
+    Of live events (``motifold.streaming``), too.
+    """
+    L = model.components_.shape[1]
+    gap = L / 2 if refractory is None else refractory * rate
+    if not gap >= 0:
+        raise ValueError(f"refractory must be 0 or greater, not {refractory}.")
+    return max(1, int(np.ceil(gap))), L
 
 
 def _events(

@@ -80,7 +80,7 @@ def shades(norm: Normalize) -> dict[str, Any]:
     return {"norm": norm, "cmap": SIGNED_MAP if _is_signed(norm) else IMAGE_MAP}
 
 
-def _is_signed(norm: Normalize) -> bool:
+def _is_signed(norm: Any) -> bool:
     return norm.vmin is not None and float(norm.vmin) < 0
 
 
