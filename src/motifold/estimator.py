@@ -43,6 +43,7 @@ from motifold.fit import (
 )
 from motifold.fit.progress import ProgressBar
 from motifold.fit.results import fitted_attributes, in_data_scale
+from motifold.fit.running import Running
 from motifold.fit.solve import solve_for_motifs
 from motifold.model import PENALTIES, Array, Boundary, Mask
 from motifold.model.losses import NAMES as LOSSES
@@ -164,7 +165,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     converged_ : bool
         Whether ``kkt_residual_`` ≤ ``tol``.
     stop_reason_ : str
-        "converged", "stalled", "max_iter", "max_time", "callback" or "interrupted".
+        "converged", "stalled", "max_iter", "max_time", "callback" or "interrupted"; "stream"
+        after ``partial_fit``.
     loss_ : float
         Relative loss ‖X − X̂‖ / ‖X‖ (here and below over observed entries). Of another
         ``beta_loss`` than squared error: the divergence of X from X̂ over that from the mean of
@@ -185,6 +187,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Whether ``activations_`` are what ``transform`` gives for the training data.
     origin_ : dict or None
         How the data was read (``source``, ``rate``, ``options``), where the command line did.
+    running_ : motifold.fit.running.Running or None
+        What ``partial_fit`` goes on from.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has names
 
@@ -229,6 +233,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     origin_: dict[str, Any] | None = None  # set by who read the data
     background_: Array | None = None  # models of 0.1 have none
+    running_: Running | None = None  # of partial_fit
 
     def __init__(
         self,
@@ -374,6 +379,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 engine, state, normalize=self.normalize, keep_order=keep_order
             )
             validate_data(self, _first_segment(X), reset=True, skip_check_array=True)
+            self.running_ = None  # a stream begins anew
             for name, value in attributes.items():
                 setattr(self, name, value)
 
@@ -534,6 +540,51 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             W, H = self._solve(engine)
             deviance = engine.residual(W, H)
         return -self._loss().relative(deviance, engine.reference_deviance)
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        new_segment: bool = False,
+        forget: float | None = None,
+        mask: Any = None,
+        components_init: Any = None,
+    ) -> CNMF:
+        """Go on learning from the next rows of a recording that does not end.
+
+        Chunks follow each other in time: a motif that begins in one may end in the next. What is
+        kept are sums and the last 2·(n_lags − 1) rows, so that memory does not grow; it is saved
+        with the model. The first chunk is fitted by itself and is to be long enough for that, some
+        hundred times n_lags; where there was a ``fit``, its motifs are where it begins.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The next time bins. (A sparse chunk is made dense.)
+        y : ignored
+        new_segment : bool, default=False
+            Whether there is a gap before this chunk: motifs do not reach over it.
+        forget : float or None, default=None
+            Half-life in time bins: what is older counts less, so that motifs which drift are
+            followed. None: all counts alike in the end (what was found with motifs that were still
+            raw counts ever less).
+        mask : array-like of bool, of the shape of X, or None
+            As in ``fit``.
+        components_init : array-like of shape (n_components, n_lags, n_features) or None
+            Motifs to start from, with the first chunk only; needed with ``fixed_components``.
+
+        Returns
+        -------
+        self : CNMF
+            ``activations_`` are those of this chunk and of the rows before it that were open,
+            ``loss_`` is that of all that counts, as it was when it came.
+        """
+        from motifold.streaming.partial import partial_fit
+
+        self._validate_params()
+        given = {"mask": mask, "components_init": components_init}
+        return partial_fit(self, X, new_segment=new_segment, forget=forget, **given)
 
     def stream(self, latency: int | None = None) -> Stream:
         """A live ``transform``: push rows as they come, get activations as they become final.

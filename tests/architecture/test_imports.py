@@ -33,6 +33,7 @@ FLOORS = [
 LATE = {
     ("motifold.estimator", "motifold.storage.models"),  # inside CNMF.save
     ("motifold.estimator", "motifold.streaming"),  # inside CNMF.stream
+    ("motifold.estimator", "motifold.streaming.partial"),  # inside CNMF.partial_fit
 }
 # Private attributes of others that a module may use, until they are arguments or public.
 PRIVATE = {

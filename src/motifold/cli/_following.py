@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def follow_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--follow`` and ``--idle``."""
-    for option in (
+    options: list[Any] = [
         click.option(
             "--idle",
             type=click.FloatRange(0),
@@ -31,20 +32,21 @@ def follow_option(command: Callable[..., Any]) -> Callable[..., Any]:
             is_flag=True,
             help="Take rows as they come, from standard input (-) or a csv or npy file that grows.",
         ),
-    ):
+    ]
+    for option in options:
         command = option(command)
     return command
 
 
 def live_events_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what ``events --follow`` takes."""
-    latency = click.option(
+    latency: Any = click.option(
         "--latency",
         type=click.IntRange(0),
         metavar="BINS",
         help="With --follow: time bins that an activation waits for.  [default: 2 motifs]",
     )
-    source = click.argument("source", required=False, type=click.Path(path_type=Path))
+    source: Any = click.argument("source", required=False, type=click.Path(path_type=Path))
     return follow_option(source(latency(command)))
 
 
@@ -62,7 +64,7 @@ def reader_of(source: Path, idle: float | None) -> RowReader:
     from motifold.io.rows import RowReader
 
     if str(source) == "-":
-        return RowReader(click.get_binary_stream("stdin"), "standard input")
+        return RowReader(sys.stdin.buffer, "standard input")
     return RowReader.open(source, idle=idle)
 
 

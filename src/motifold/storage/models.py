@@ -7,7 +7,8 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
   JSON lacks, are ``{"float": "nan"}``, ``"inf"`` or ``"-inf"``; a solver object is
   ``{"solver": "hals", "options": {...}}``; indices are a list. A parameter that is not there has
   its default. ``recording``, which may be missing, tells how the data was read: ``source``,
-  ``rate`` and the ``options`` of ``motifold.io.read``.
+  ``rate`` and the ``options`` of ``motifold.io.read``. ``stream``, which may be missing too, has
+  the numbers of a stream that ``partial_fit`` goes on from; its arrays are ``running_.W.npy`` etc.
 - ``components_.npy``, ``activations_.npy``, ``scales_.npy``, where there is a background
   ``background_.npy``, and the columns of the history,
   ``history_.iteration.npy`` and so on, which ``np.load`` opens as well.
@@ -34,6 +35,12 @@ from motifold.estimator import CNMF
 from motifold.files import write_npz, written_whole
 from motifold.files.archive import check_stored, members_of
 from motifold.fit.state import History
+from motifold.storage.running import (
+    arrays_of_stream,
+    names_of_stream,
+    numbers_of_stream,
+    stream_of,
+)
 from motifold.storage.schema import (
     HISTORY,
     JSON_MEMBER,
@@ -92,7 +99,9 @@ def save(model: CNMF, path: str | os.PathLike[str]) -> None:
     }
     if model.origin_ is not None:
         header["recording"] = model.origin_
-    arrays = arrays_of(model)
+    if model.running_ is not None:
+        header["stream"] = numbers_of_stream(model)
+    arrays = arrays_of(model) | arrays_of_stream(model)
     text = json.dumps(header, allow_nan=False).encode("ascii")
     try:  # what load would refuse is not written
         check_json_size(len(text))
@@ -180,6 +189,7 @@ def _read(file: BinaryIO) -> CNMF:
         header = _read_header(archive, members)
         model = without_arrays(header)
         names = (*factors_of(model), *HISTORY)
+        names += names_of_stream(members) if "stream" in header else ()
         check_keys("the archive", members, {JSON_MEMBER, *(f"{name}.npy" for name in names)})
         infos = {name: members[f"{name}.npy"] for name in names}
         check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
@@ -189,6 +199,8 @@ def _read(file: BinaryIO) -> CNMF:
     for name in factors_of(model):
         setattr(model, name, arrays[name])
     model.history_ = History(*(arrays[name] for name in HISTORY))
+    if "stream" in header:
+        model.running_ = stream_of(header["stream"], arrays)
     return model
 
 

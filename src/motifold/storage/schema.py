@@ -20,6 +20,7 @@ from motifold.fit.state import History
 from motifold.fit.stop import StopReason
 from motifold.model.losses import loss_of
 from motifold.solvers import SOLVERS
+from motifold.storage.running import PREFIX, check_stream_spec
 
 JSON_MEMBER = "motifold.json"
 _MAX_JSON_BYTES = 16 * 2**20
@@ -116,7 +117,7 @@ def check_json_size(size: int) -> None:
 def without_arrays(header: Mapping[str, Any]) -> CNMF:
     """The model that the JSON describes, its arrays still missing."""
     top = {"format", "format_version", "motifold_version", "params", "fitted"}
-    check_keys(JSON_MEMBER, header, top, ("recording",))
+    check_keys(JSON_MEMBER, header, top, ("recording", "stream"))
     params, fitted = header["params"], header["fitted"]
     check_keys("params", params, {"n_components", "n_lags"}, inspect.signature(CNMF).parameters)
     names = {_IN_FILES.get(name, name) for name in _SCALARS}
@@ -197,7 +198,11 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
     shapes = dict.fromkeys(HISTORY, records)
     shapes |= {"components_": (K, L, N), "activations_": (T, K), "scales_": (K,)}
     shapes[BACKGROUND] = (N,)
+    rows = next(iter(specs.get(f"{PREFIX}X", ((0,), None))[0]), 0)
     for name, (shape, dtype) in specs.items():
+        if name.startswith(PREFIX):
+            check_stream_spec(model, name, shape, dtype, rows)
+            continue
         if dtype.str not in DTYPES[name]:
             raise ValueError(f"{name} is of dtype {dtype}, not {' or '.join(DTYPES[name])}.")
         if shape != shapes[name]:
@@ -209,6 +214,8 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
 
 def check_values(model: CNMF, arrays: Mapping[str, np.ndarray]) -> None:
     for name in arrays.keys() - set(HISTORY):
+        if name.startswith(PREFIX):
+            continue  # ``stream_of`` does
         with np.errstate(invalid="ignore"):
             low, high = arrays[name].min(), arrays[name].max()
         signed = name == BACKGROUND and model.allow_negative
