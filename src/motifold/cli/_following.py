@@ -59,13 +59,13 @@ def check_following(follow: bool, idle_options: dict[str, Any]) -> None:
             raise click.UsageError(f"{name} does not go with --follow.")
 
 
-def reader_of(source: Path, idle: float | None) -> RowReader:
+def reader_of(source: Path, idle: float | None, **settings: Any) -> RowReader:
     """Rows of standard input (``-``), or of a file that grows."""
     from motifold.io.rows import RowReader
 
     if str(source) == "-":
-        return RowReader(sys.stdin.buffer, "standard input")
-    return RowReader.open(source, idle=idle)
+        return RowReader(sys.stdin.buffer, "standard input", **settings)
+    return RowReader.open(source, idle=idle, **settings)
 
 
 def follow_events(
@@ -92,7 +92,7 @@ def follow_events(
             say(json.dumps(event))  # click flushes every line
 
     try:
-        with reader_of(source, idle) as reader:
+        with reader_of(source, idle, signed=bool(fitted.allow_negative)) as reader:
             for rows in reader:
                 for row in rows.values:  # one at a time: a bad one takes no good ones with it
                     stream.push(row)

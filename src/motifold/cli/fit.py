@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motifold.cli._fitting import FittingCommand, given_parameters, model_options
+from motifold.cli._following_fit import FollowedFit, fit_follow_options, follow_fit
 from motifold.cli._outputs import (
     PAGE,
     beside,
@@ -80,6 +81,7 @@ _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no
     metavar="S",
     help="Seconds between two checkpoints.",
 )
+@fit_follow_options
 @model_options
 @reading_options
 def command(
@@ -92,6 +94,10 @@ def command(
     checkpoint_every: float,
     as_json: bool,
     n_lags: str,
+    follow: bool,
+    idle: float | None,
+    chunk: int | None,
+    forget: float | None,
     **options: Any,
 ) -> None:
     """Find the motifs of a recording and save them as a model.
@@ -99,6 +105,11 @@ def command(
     A fit that takes longer writes a checkpoint beside the model (OUTPUT.checkpoint) every minute,
     and on Ctrl-C and SIGTERM; the same command with --resume goes on from it and ends with the
     same result. When the fit is done the checkpoint is removed.
+
+    With --follow rows are taken as they come, from standard input (-) or a csv or npy file that is
+    being written, and the model is learnt from them a chunk at a time (partial_fit). It is saved
+    every minute, and at the end: end of input, Ctrl-C, SIGTERM, or a bad line. --resume goes on
+    from it: of a file behind the rows that it has seen, of a pipe as after a gap.
 
     \b
     Examples:
@@ -108,7 +119,12 @@ def command(
       motifold fit session.nwb --bin-size 0.02 -k 4 -l 1s --resume
       motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
       motifold fit counts.npy -k 5 -l 20 --loss kl
+      rig | motifold fit - -k 5 -l 20 --follow
     """
+    if follow:
+        asked = FollowedFit(file, output, n_lags, checkpoint_every, resume, restart, chunk, forget)
+        follow_fit(asked, idle, report, as_json, options)
+        return
     with friendly():
         saved = beside(output, ".checkpoint")
         outputs = {"--output": output, "--report": report, "the checkpoint": saved}

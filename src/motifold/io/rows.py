@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from numpy.lib import format as npy
 from motifold.io.guards import RecordingError, check_numbers
 
 _BYTES = 2**16  # read at a time
+_POLL = 0.2  # seconds between two looks at a file that may grow
 _LONGEST_LINE = 2**24  # bytes; a line without end is no table
 
 
@@ -38,21 +40,30 @@ class RowReader:
     name : for errors
     idle : seconds without a new byte after which a file that has ended ends the rows: 0 for a
         pipe, whose end is one; None to wait for ever
-    poll : seconds between two looks at a file that may grow
+    signed : whether numbers may be below zero
+    tick : seconds without a new row after which none are given, so that whoever waits can do
+        something else; None: wait
     """
 
     def __init__(
-        self, file: BinaryIO, name: str, *, idle: float | None = 0.0, poll: float = 0.2
+        self,
+        file: BinaryIO,
+        name: str,
+        *,
+        idle: float | None = 0.0,
+        signed: bool = True,
+        tick: float | None = None,
     ) -> None:
-        self._file, self._name, self._idle, self._poll = file, name, idle, poll
+        self._file, self._name, self._idle, self._signed = file, name, idle, signed
+        self._tick = tick
         self._own = False
         self.feature_names: tuple[str, ...] | None = None
         self.n_features: int | None = None
 
     @classmethod
-    def open(cls, path: Path, *, idle: float | None = None) -> RowReader:
+    def open(cls, path: Path, *, idle: float | None = None, **settings: Any) -> RowReader:
         """Of a file that grows."""
-        reader = cls(path.open("rb", buffering=0), str(path), idle=idle)
+        reader = cls(path.open("rb", buffering=0), str(path), idle=idle, **settings)
         reader._own = True  # to be closed
         return reader
 
@@ -72,29 +83,36 @@ class RowReader:
 
     # --- bytes ------------------------------------------------------------------------------
 
-    def _read(self) -> bytes:
-        """What there is, at least a byte; nothing at the end."""
+    def _read(self) -> bytes | None:
+        """What there is, at least a byte; nothing at the end; None when it is time for a tick."""
+        if not _is_real(self._file):
+            return self._file.read(_BYTES)
         waited = 0.0
         while True:
+            if self._tick is not None:
+                ready, _, _ = select.select([self._file], [], [], self._tick)
+                if not ready:
+                    return None
             # Not ``read``, which would wait until a block is full.
-            found = os.read(self._file.fileno(), _BYTES) if _is_real(self._file) else b""
-            if not found and not _is_real(self._file):
-                found = self._file.read(_BYTES)
+            found = os.read(self._file.fileno(), _BYTES)
             if found:
                 return found
             if self._idle is not None and waited >= self._idle:
                 return b""
-            threading.Event().wait(self._poll)  # Ctrl-C ends it
-            waited += self._poll
+            threading.Event().wait(_POLL)  # Ctrl-C ends it
+            waited += _POLL
+            if self._tick is not None and waited % self._tick < _POLL:
+                self._idle = None if self._idle is None else self._idle - waited
+                return None
 
     def _more(self, n: int) -> bytes:
         """At least so many bytes, unless it ends before."""
         found = b""
         while len(found) < n:
             part = self._read()
-            if not part:
+            if part == b"":
                 break
-            found += part
+            found += part or b""
         return found
 
     # --- text -------------------------------------------------------------------------------
@@ -110,8 +128,10 @@ class RowReader:
             if len(rest) > _LONGEST_LINE:
                 raise self._error(line, "it does not end: this is no table of numbers")
             part = self._read()
-            ended = not part
-            rest += part
+            ended = part == b""
+            if part is None:
+                yield Rows(np.empty((0, self.n_features or 0)), line)
+            rest += part or b""
         if rest.strip():
             yield from self._parsed([rest], line)
 
@@ -152,8 +172,10 @@ class RowReader:
             raise self._error(number, f"it has {len(row)} numbers; the others have {width}")
         self.n_features = width
         for column, (value, part) in enumerate(zip(row, parts, strict=True)):
-            if value is None or not np.isfinite(value):
+            below = value is not None and value < 0 and not self._signed
+            if value is None or not np.isfinite(value) or below:
                 what = "is no number" if value is None else "is missing or infinite"
+                what = "is below zero (--negatives keep takes it)" if below else what
                 told = f"{part.strip()[:40]!r}, column {column}, {what}"
                 raise self._error(number, told)
         return row  # type: ignore[return-value]
@@ -196,19 +218,22 @@ class RowReader:
                 yield from self._finite(values, row)
                 row += n
             part = self._read()
-            if not part:
+            if part == b"":
                 return
-            rest += part
+            if part is None:
+                yield Rows(np.empty((0, width)), row)
+            rest += part or b""
 
     def _finite(self, values: npt.NDArray[np.float64], first: int) -> Iterator[Rows]:
-        bad = ~np.isfinite(values).all(axis=1)
+        fine = np.isfinite(values) & (self._signed | (values >= 0))
+        bad = ~fine.all(axis=1)
         good = int(np.argmax(bad)) if bad.any() else len(values)
         if good:
             yield Rows(values[:good], first)
         if good < len(values):
             raise RecordingError(
-                f"{self._name}: row {first + good} has a value that is missing or infinite. What "
-                "came before it has been taken."
+                f"{self._name}: row {first + good} has a value that is missing, infinite or, "
+                "without --negatives keep, below zero. What came before it has been taken."
             )
 
 
