@@ -99,18 +99,19 @@ def drift_courses(T: int = 20_000, N: int = 20, L: int = 8, chunk: int = 500) ->
     """Cosine of the motif with what it is now, with and without forgetting."""
     rng = np.random.default_rng(0)
     first, last = rng.random((2, 1, L, N)) ** 6
-    share = np.linspace(0, 1, T)
+    share = np.clip((np.arange(T) - T / 2) / (T / 4), 0, 1)  # still, then it drifts
     X = 0.05 * rng.random((T, N))
-    for start in np.flatnonzero(rng.random(T - L) < 0.05):
+    for start in np.flatnonzero(rng.random(T - L) < 0.03):
         now = (1 - share[start]) * first[0] + share[start] * last[0]
         X[start : start + L] += now
-    models = {"forget=2000": CNMF(1, L, random_state=0), "forget=None": CNMF(1, L, random_state=0)}
+    start = {"n_init": 10, "random_state": 0}
+    models = {"forget=500": CNMF(1, L, **start), "forget=None": CNMF(1, L, **start)}
     courses: dict[str, list] = {"bin": [], **{name: [] for name in models}}
     for a in range(0, T, chunk):
         courses["bin"].append(a + chunk)
         now = (1 - share[a + chunk - 1]) * first + share[a + chunk - 1] * last
         for name, model in models.items():
-            forget = 2000 if name == "forget=2000" else None
+            forget = 500 if name == "forget=500" else None
             model.partial_fit(X[a : a + chunk], forget=forget)
             courses[name].append(float(match_motifs(now, model.components_).similarity[0]))
     return courses
@@ -122,7 +123,7 @@ def draw_drift(courses: dict[str, list], path: Path) -> None:
 
     figure = Figure(figsize=(6.4, 3.0), layout="constrained")
     axes = figure.subplots()
-    for name, style in (("forget=2000", "-"), ("forget=None", "--")):
+    for name, style in (("forget=500", "-"), ("forget=None", "--")):
         axes.plot(courses["bin"], courses[name], style, label=name)
     axes.set(xlabel="time bins seen", ylabel="cosine with the motif as it is now")
     axes.legend(frameon=False)

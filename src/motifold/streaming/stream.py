@@ -36,6 +36,15 @@ class Final(NamedTuple):
     certainty : ndarray of shape (n, n_components)
         0 to 1: how much of the doubt about each was taken away by the lags of its motif that had
         been seen. Near 1 where the motif had been seen whole.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from motifold import CNMF
+    >>> model = CNMF(n_components=1, n_lags=2, random_state=0).fit(np.eye(6))
+    >>> bins, activations, certainty = model.stream(latency=1).push(np.eye(6)[:3])
+    >>> bins.tolist(), activations.shape, certainty.shape
+    ([0, 1], (2, 1), (2, 1))
     """
 
     bins: npt.NDArray[np.int64]
