@@ -222,7 +222,6 @@ def test_no_lags_and_short_chunks():
     ("parameters", "told"),
     [
         ({"beta_loss": "kullback-leibler"}, "beta_loss='kullback-leibler' cannot be streamed"),
-        ({"solver": "mu"}, 'solver="mu" cannot be streamed'),
         ({"x_ortho": 0.1}, "x_ortho cannot be streamed"),
         ({"ortho_H": 0.1}, "ortho_H cannot be streamed"),
         ({"center": True}, "center cannot be streamed"),
@@ -231,6 +230,15 @@ def test_no_lags_and_short_chunks():
 def test_what_cannot_be_streamed_is_refused_by_name(parameters, told):
     with pytest.raises(ValueError, match=f"partial_fit: {told}"):
         CNMF(2, L, **parameters).partial_fit(X[:100])
+
+
+@pytest.mark.parametrize("solver", ["anls", "mu"])
+def test_other_solvers(solver):
+    model = CNMF(2, L, solver=solver, random_state=0)
+    start = DATA.components + 0.3 * np.random.default_rng(0).random(DATA.components.shape)
+    for i, chunk in enumerate(chunks(X, 500)):
+        model.partial_fit(chunk, components_init=start if i == 0 else None)
+    assert -model.score(X) < 1.2 * CNMF(2, L, n_init=3, random_state=0).fit(X).loss_
 
 
 def test_bad_chunks_change_nothing():

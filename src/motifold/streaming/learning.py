@@ -246,7 +246,11 @@ def _motifs(
         own = np.ascontiguousarray(B[np.ix_(~held, ~held)])
         statistics = WStatistics(P[:, ~held] - explained, own, workers, explained, P[:, ~held])
     kkt = kkt_residual_W(model, W, statistics)
+    _, L, K = W.shape
+    unseen = ~np.diagonal(B).reshape(L, K).any(axis=0)
+    kept = W[:, :, unseen]
     W = update_motifs(settings.solver, model, W, statistics, _MOTIFS)
+    W[:, :, unseen] = kept  # one that has not occurred yet is not known to be wrong
     if model.background:
         update_background(W, *whole, signed=model.signed)
     return W, kkt

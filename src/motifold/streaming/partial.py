@@ -25,7 +25,7 @@ from motifold.model import PENALTIES, Array, Mask
 from motifold.model.losses import loss_of
 from motifold.model.motifs import norms, with_background
 from motifold.model.penalties import penalties_of
-from motifold.solvers import MU, find_solver
+from motifold.solvers import find_solver
 from motifold.streaming.learning import Learnt, Settings, begun, learn
 
 # The fit of the first chunk: iterations, and the tolerance.
@@ -47,7 +47,10 @@ def partial_fit(
     _refuse(model)
     if forget is not None and not (isinstance(forget, Real) and forget > 0):
         raise ValueError(f"forget must be a half-life in time bins, or None, not {forget!r}.")
+    begun_before = hasattr(model, "components_")
     rows, observed, scale = _checked(model, X, mask)
+    if begun_before:  # the features are those of the stream, or of the fit that it goes on from
+        validate_data(model, X, reset=False, skip_check_array=True)
     state = model.running_
     if state is not None and components_init is not None:
         raise ValueError(
@@ -57,7 +60,7 @@ def partial_fit(
     if state is None:
         state = _begun(model, rows, observed, components_init, scale)
     else:
-        _check_sizes(model, state, rows)
+        _check_sizes(model, state)
     settings = _settings(model, state.scale)
     rows = rows * rows.dtype.type(state.scale)
     if new_segment and len(state.X):
@@ -66,7 +69,8 @@ def partial_fit(
     elif new_segment:
         state = replace(state, H=np.zeros_like(state.H))
     found = learn(settings, state, rows, observed, forget=forget)
-    validate_data(model, X, reset=model.running_ is None, skip_check_array=True)
+    if not begun_before:
+        validate_data(model, X, reset=True, skip_check_array=True)
     _store(model, found, rows.dtype)
     return model
 
@@ -79,11 +83,7 @@ def _refuse(model: CNMF) -> None:
             f"partial_fit: beta_loss={model.beta_loss!r} cannot be streamed: there are no sums, as "
             "those of squared error, in which the past could be kept. Use fit."
         )
-    if isinstance(find_solver(model.solver, loss, signed=bool(model.allow_negative)), MU):
-        raise ValueError(
-            'partial_fit: solver="mu" cannot be streamed, since it cannot leave zero, where motifs '
-            'come and go. Use "hals" or "anls".'
-        )
+    find_solver(model.solver, loss, signed=bool(model.allow_negative))
     for name in ("x_ortho", "ortho_H", "center"):
         if getattr(model, name):
             raise ValueError(
@@ -106,16 +106,14 @@ def _checked(model: CNMF, X: Any, mask: Any) -> tuple[Array, Mask | None, float]
     return rows, segment.observed, facts.scale
 
 
-def _check_sizes(model: CNMF, state: Running, rows: Array) -> None:
-    N, L, K = state.W.shape
+def _check_sizes(model: CNMF, state: Running) -> None:
+    _, L, K = state.W.shape
     wanted = model.n_components + bool(model.background), model.n_lags
     if wanted != (K, L):
         raise ValueError(
             f"The stream was begun with {K} components of {L} lags, and the parameters say now "
             f"{wanted[0]} of {wanted[1]}: set them back, or begin anew with a clone."
         )
-    if rows.shape[1] != N:
-        raise ValueError(f"X has {rows.shape[1]} features, but the stream was begun with {N}.")
 
 
 def _settings(model: CNMF, scale: float) -> Settings:
