@@ -51,7 +51,7 @@ def test_events_come_as_lines_of_json(model, tmp_path):
         ("1,2,3\n", "line 101: it has 3 numbers; the others have 6"),
         ("1,2,nan,4,5,6\n", "line 101: 'nan', column 2, is missing or infinite"),
         ("1,2,3,four,5,6\n", "line 101: 'four', column 3, is no number"),
-        ("-1,2,3,4,5,6\n", "Negative values.*row 100"),
+        ("-1,2,3,4,5,6\n", "line 101: '-1', column 0, is below zero"),
     ],
 )
 def test_a_bad_line_is_named_and_nothing_before_it_is_lost(model, bad, told):

@@ -175,7 +175,7 @@ class RowReader:
             below = value is not None and value < 0 and not self._signed
             if value is None or not np.isfinite(value) or below:
                 what = "is no number" if value is None else "is missing or infinite"
-                what = "is below zero (--negatives keep takes it)" if below else what
+                what = "is below zero (a model of --negatives keep takes it)" if below else what
                 told = f"{part.strip()[:40]!r}, column {column}, {what}"
                 raise self._error(number, told)
         return row  # type: ignore[return-value]
