@@ -199,8 +199,7 @@ def _read(file: BinaryIO) -> CNMF:
     for name in factors_of(model):
         setattr(model, name, arrays[name])
     model.history_ = History(*(arrays[name] for name in HISTORY))
-    if "stream" in header:
-        model.running_ = stream_of(header["stream"], arrays)
+    model.running_ = stream_of(header["stream"], arrays) if "stream" in header else None
     return model
 
 
