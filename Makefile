@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := constraints.txt
 JOBS ?= 2
 
-.PHONY: demo test test-oldest test-newest room check lint types fast fuzz
+.PHONY: demo test test-gpu test-oldest test-newest room check lint types fast fuzz
 .PHONY: docs docs-quick bench bench-quick format clean help
 
 help:  ## this list
@@ -28,6 +28,22 @@ demo: $(VENV)/.core  ## fit the paper's synthetic problem with the three algorit
 
 test: $(VENV)/.dev lint types  ## everything: lint, types, all tests
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations=20
+
+# With the Python that has CuPy for this machine's GPU, for which there is no one version to pin:
+# GPU_PYTHON=python3 make test-gpu. The tests of the estimator and of the loop run there, too, and
+# compute-sanitizer watches the kernels on odd sizes, where it is installed.
+GPU_PYTHON ?= $(BIN)/python
+ON_GPU := PYTHONPATH=src MOTIFOLD_NEEDS_GPU=1 $(GPU_PYTHON) -m pytest
+
+test-gpu:  ## the tests that need an NVIDIA GPU, and those of the estimator on it
+	$(ON_GPU) tests/gpu
+	MOTIFOLD_TEST_DEVICE=cuda $(ON_GPU) tests/estimator tests/fit
+	@if command -v compute-sanitizer >/dev/null; then \
+		for tool in memcheck racecheck; do \
+			PYTHONPATH=src MOTIFOLD_NEEDS_GPU=1 compute-sanitizer --tool $$tool --error-exitcode 9 \
+				$(GPU_PYTHON) -m pytest tests/gpu -k steps_are || exit 1; \
+		done; \
+	else echo "compute-sanitizer is absent: the kernels were not watched"; fi
 
 # Environments of their own, one for each Python: PYTHON=python3.12 make test-newest. Compiled kernels
 # lie in them, too: two versions of numba in one cache would throw out each other's.

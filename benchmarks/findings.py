@@ -4,7 +4,8 @@ Run it as ``.venv/bin/python benchmarks/findings.py`` for all sections, or name 
 ``events``, ``false-positives``, ``power``, ``sweep`` and ``consensus``. The last two need the
 songbird data (``MOTIFOLD_DATA``, or the network). Each prints its numbers and writes them to
 ``findings-NAME.json`` in the folder given by ``--out``, with its picture. ``--page`` writes what is
-there to the section "Findings" of docs/benchmarks.md instead of measuring.
+there to the section "Findings" of docs/benchmarks.md instead of measuring, with what
+``discovered.py`` measured (``findings-discover.json``).
 """
 
 from __future__ import annotations

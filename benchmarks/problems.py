@@ -83,6 +83,7 @@ PROBLEMS: dict[str, Callable[[], tuple[np.ndarray, int, int]]] = {
     **{f"synthetic-{T}": lambda T=T: _synthetic(T, 0.9, 0.1) for T in (500, 2500, 10000, 50000)},
     **{f"sparse-{T}": lambda T=T: _synthetic(T, 0.1, 1.0) for T in (500, 2500, 10000, 50000)},
     "song": _song,
+    "neural": lambda: (loadmat(SONGBIRD)["NEURAL"].T, 3, 50),
     "speech": _speech,
     "speech-shape": _speech_or_alike,
     "million": lambda: planted(1_000_000, 250, 5, 20),

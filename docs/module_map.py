@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from html import escape
 from itertools import pairwise
+from math import fsum
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -109,7 +110,7 @@ def places(rows: list[list[str]], routes: list[list[str]]) -> dict[str, tuple[fl
     centre = {name: float(i) for row in rows for i, name in enumerate(sorted(row))}
     for turn in range(60):
         for row in rows if turn % 2 else reversed(rows):
-            wish = {name: sum(centre[o] for o in near[name]) / len(near[name]) for name in row}
+            wish = {name: fsum(centre[o] for o in near[name]) / len(near[name]) for name in row}
             if turn < 30:
                 row.sort(key=lambda name: (wish[name], name))
             centre.update(_apart(row, wish))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,27 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("motifold")
+
+# Where CNMF computes in every test, if not where it does by itself: `make test-gpu` says "cuda".
+DEVICE = os.environ.get("MOTIFOLD_TEST_DEVICE")
+_ON_THE_CPU = re.compile(r"runs on the CPU|is a sparse matrix, which cuda")
+
+
+def pytest_configure() -> None:
+    if DEVICE:
+        from motifold import CNMF
+
+        CNMF.__init__.__kwdefaults__["device"] = DEVICE
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """On a device, what is refused there by name is skipped."""
+    outcome = yield
+    error = outcome.excinfo[1] if outcome.excinfo else None
+    if DEVICE and error is not None and _ON_THE_CPU.search(str(error)):
+        outcome.force_exception(pytest.skip.Exception(f"not on {DEVICE}: {error}"))
+
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 

@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-_BOUND = re.compile(r"(?P<name>[\w.-]+)\s*>=\s*(?P<version>[\w.]+)$")
+_BOUND = re.compile(r"(?P<name>[\w.-]+)(?:\[\w+\])?\s*>=\s*(?P<version>[\w.]+)$")
 
 
 def requirements() -> list[str]:

@@ -298,12 +298,17 @@ def _nnqp_proximal(G, b, mu=1e-8):
     return x
 
 
-def solve_H(X, W, lengths=None, boundary="zero", **penalty):
-    """Return the H (T, K) that minimises J given W, from the full dense Gram (small T*K only)."""
+def solve_H(X, W, lengths=None, boundary="zero", support=None, **penalty):
+    """Return the H (T, K) that minimises J given W, from the full dense Gram (small T*K only).
+
+    With a support (T, K), of those that are zero outside of it.
+    """
     T, K = len(X), W.shape[2]
     _, _, l1, l2 = penalties(K, **penalty)
     C, gram = h_statistics(X, W, lengths)
     free = np.repeat(allowed(T, W.shape[1], lengths, boundary), K)
+    if support is not None:
+        free &= support.ravel()
     G = gram.reshape(T * K, T * K) + np.diag(np.tile(l2, T))
     H = np.zeros(T * K)
     H[free] = nnqp(G[np.ix_(free, free)], (C - l1).ravel()[free])

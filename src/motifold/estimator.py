@@ -18,19 +18,23 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from motifold._compat import CallbackSupportMixin, with_callbacks
 from motifold.data import Data, Segments
+from motifold.data.given import unpacked
+from motifold.data.held_out import HoldOut
+from motifold.data.observed import observed_shares
 from motifold.data.validation import (
     balanced_start,
     check_factor,
     check_fixed,
     check_recording,
+    check_support,
     is_list_of_segments,
-    recording_of,
+    looks_turned,
 )
 from motifold.engines.base import Engine
-from motifold.engines.cpu import engine_of
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.reconstruction import reconstruct
 from motifold.engines.cpu.threads import Workers
+from motifold.engines.cuda.place import Place, on_host
 from motifold.fit import (
     Acceleration,
     Clock,
@@ -45,6 +49,7 @@ from motifold.fit.progress import ProgressBar
 from motifold.fit.results import fitted_attributes, in_data_scale
 from motifold.fit.running import Running
 from motifold.fit.solve import solve_for_motifs
+from motifold.fit.starts import agreement_of
 from motifold.model import PENALTIES, Array, Boundary, Mask
 from motifold.model.losses import NAMES as LOSSES
 from motifold.model.losses import Loss, loss_of, refuse_signed
@@ -56,6 +61,8 @@ if TYPE_CHECKING:
     from motifold.streaming import Stream
 
 _NONNEGATIVE = Interval(Real, 0, None, closed="left")
+# Attributes that are arrays of the kind that X is.
+_IN_KIND = {"components_", "activations_", "background_"}
 
 
 class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -151,6 +158,18 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Number of threads; None means as many as the problem is worth, of the cores that are free
         (what the process may use, divided among fits that run in it at the same time, and no more
         than joblib or ``OMP_NUM_THREADS`` say). Results do not depend on it, bit by bit.
+    device : {"cpu", "cuda", "cuda:N"} or None, default=None
+        Where to compute: on the CPU, or on an NVIDIA GPU by CuPy (``pip install
+        "motifold[cuda12]"``). None follows the data: arrays of CuPy and tensors of torch that are
+        on a GPU stay there, and results come back in the kind that came in. On a GPU there are the
+        solvers "hals" and "mu", and X is not sparse.
+    precision : {"auto", "full"}, default="auto"
+        On a GPU with data in single precision: "auto" lets products that move the motifs be rounded
+        to 10 bits (TF32) while the KKT residual is large. Losses, certificates and activations
+        never are.
+    device_memory : float or None, default=None
+        Bytes of the GPU's memory that X may take. What does not fit is streamed from the host
+        in blocks, in each pass over the data. None: most of what is free.
 
     Attributes
     ----------
@@ -185,8 +204,23 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         KKT residual at which ``transform`` stops.
     solved_ : bool
         Whether ``activations_`` are what ``transform`` gives for the training data.
+    observed_ : ndarray of shape (n_samples, n_components) or None
+        Where entries were missing: of each motif's power, placed at each bin, the share that was
+        observed. Activations with less than half are not known: they are no events, and count
+        nowhere. None if nothing was missing.
+    start_losses_ : ndarray of shape (n_init,)
+        ``loss_`` at which each start ended, in their order; NaN for those that were given up early,
+        since another one had outdone them, or never begun. ``motifold.findings.start_agreement``
+        tells how many of them ended alike.
     origin_ : dict or None
-        How the data was read (``source``, ``rate``, ``options``), where the command line did.
+        How the data was read (``source``, ``rate``, ``options``) and, where it has a clock, the
+        seconds at which its segments begin (``starts``): of a recording.
+    preparation_ : Preparation or None
+        What was done to the data before the fit, where the command line or
+        ``motifold.prepare.from_pipeline`` set it. ``fit`` clears it; ``transform`` does not do it.
+    held_out_ : HoldOut or None
+        Which stretches of the recording the fit has not seen, where the command line (or you, with
+        ``hold_out``) set it. ``fit`` clears it.
     running_ : motifold.fit.running.Running or None
         What ``partial_fit`` goes on from.
     n_features_in_ : int
@@ -229,10 +263,17 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "callback": [callable, None],
         "verbose": ["verbose"],
         "n_jobs": [Integral, None],
+        "device": [str, None],
+        "precision": [StrOptions({"auto", "full"})],
+        "device_memory": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     origin_: dict[str, Any] | None = None  # set by who read the data
+    preparation_: Any = None  # set by who prepared it
+    held_out_: HoldOut | None = None  # set by who cut it
     background_: Array | None = None  # models of 0.1 have none
+    observed_: Array | None = None
+    start_losses_: Array | None = None  # files of 0.1 do not tell
     running_: Running | None = None  # of partial_fit
 
     def __init__(
@@ -266,6 +307,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         callback: Callable[[LoopState], bool] | None = None,
         verbose: int = 0,
         n_jobs: int | None = None,
+        device: str | None = None,
+        precision: Literal["auto", "full"] = "auto",
+        device_memory: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.n_lags = n_lags
@@ -295,6 +339,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.callback = callback
         self.verbose = verbose
         self.n_jobs = n_jobs
+        self.device = device
+        self.precision = precision
+        self.device_memory = device_memory
 
     @with_callbacks
     def fit(
@@ -307,6 +354,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask: Any = None,
         components_init: Any = None,
         activations_init: Any = None,
+        activation_support: Any = None,
     ) -> CNMF:
         """Learn the motifs of X.
 
@@ -314,7 +362,9 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
             Rows are time bins. A list whose elements are 2-D is a list of segments. A sparse matrix
-            or array of ``scipy.sparse`` is read by its entries and never made dense.
+            or array of ``scipy.sparse`` is read by its entries and never made dense. A
+            ``motifold.io.Recording`` and a ``TsdFrame`` of pynapple bring their segments, names,
+            missing entries and clock (``origin_``).
         y : ignored
         lengths : sequence of int or None
             Rows of each segment in a stacked X. Motifs never reach across segments.
@@ -331,13 +381,17 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         activations_init : array-like of shape (n_samples, n_components) or None
             Activations to start from. With ``components_init`` they are to be about in the units
             of X: what is further off than 1e60 (1e15 in single precision) is refused.
+        activation_support : array-like of bool of shape (n_samples, n_components), or None
+            True where a motif may start (a score, with some tolerance); elsewhere its activations
+            are exactly zero. A list of arrays if X is one. Components keep their order.
 
         Returns
         -------
         self : CNMF
             The fitted estimator.
         """
-        return self._fit(X, y, lengths, segments, mask, components_init, activations_init)
+        given = components_init, activations_init, activation_support
+        return self._fit(X, y, lengths, segments, mask, *given)
 
     def _fit(
         self,
@@ -348,20 +402,28 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask: Any,
         components_init: Any,
         activations_init: Any,
+        activation_support: Any,
         watcher: Watcher | None = None,
     ) -> CNMF:
         clock = Clock(self.max_time)
         self._validate_params()
         loss = self._loss()
         solver = find_solver(self.solver, loss, signed=bool(self.allow_negative))
-        data = recording_of(X, lengths, segments, mask)
+        given = unpacked(X, lengths, segments, mask, signed=bool(self.allow_negative))
+        X = given.X
+        place = self._place(X)
+        with place:
+            data = place.recording_of(*given.data)
         fixed = None
         if self.fixed_components is not None:
-            given = components_init is not None
-            fixed = check_fixed(self.fixed_components, self.n_components, given)
-        problem = self._problem(data, fixed)
+            has_start = components_init is not None
+            fixed = check_fixed(self.fixed_components, self.n_components, has_start)
+        with place:  # X is looked at where it is
+            problem = self._problem(data, fixed, activation_support)
         W, H = self._given_factors(problem, components_init, activations_init)
         self._warn_if_ill_posed()
+        if len(data.layout.lengths) == 1:
+            self._warn_if_turned(data.T, data.N)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
         record = SearchState(seeds.tolist())
         if watcher is not None:
@@ -372,7 +434,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             acceleration=Acceleration() if self.acceleration == "auto" else None,
             center=self.center,
         )
-        keep_order = components_init is not None
+        keep_order = components_init is not None or activation_support is not None
 
         def store(state: LoopState) -> None:
             attributes = fitted_attributes(
@@ -380,14 +442,19 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             )
             validate_data(self, _first_segment(X), reset=True, skip_check_array=True)
             self.running_ = None  # a stream begins anew
-            for name, value in attributes.items():
-                setattr(self, name, value)
+            for name, value in (attributes | given.attributes).items():
+                setattr(self, name, place.back(value) if name in _IN_KIND else value)
+            masks = [segment.observed for segment in data.segments]
+            self.observed_ = observed_shares(attributes["components_"], masks, self.lengths_)
+            self.start_losses_ = record.all_losses
+            self.preparation_ = self.held_out_ = None  # what is known of another fit's data
 
         with (
+            place,
             self._workers(problem) as workers,
             ProgressBar(self.max_iter, self.n_init, bool(self.verbose)) as bar,
         ):
-            engine = engine_of(problem, workers)
+            engine = place.engine(problem, workers, solver)
             loop = Loop(engine, solver, rules, self._callback(X, y, bar, engine, watcher))
             try:
                 state = search(loop, record, W, H, clock)
@@ -396,6 +463,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                     store(record.leader)
                 raise
             store(state)
+            if self.n_init > 1:
+                bar.tell(agreement_of(record.all_losses, self.beta_loss).sentence)
         self._warn_if_empty()
         self._warn_if_not_converged()
         return self
@@ -410,12 +479,13 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         mask: Any = None,
         components_init: Any = None,
         activations_init: Any = None,
+        activation_support: Any = None,
     ) -> Array:
         """Learn the motifs of X and return its activations: ``fit(X).transform(X)``.
 
         Parameters
         ----------
-        X, y, lengths, segments, mask, components_init, activations_init
+        X, y, lengths, segments, mask, components_init, activations_init, activation_support
             As in ``fit``.
 
         Returns
@@ -431,13 +501,25 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             mask=mask,
             components_init=components_init,
             activations_init=activations_init,
+            activation_support=activation_support,
         )
         if self.solved_:  # the fit ended with the solve that transform would repeat
-            return self.activations_.copy()
-        return self._transform(self._problem(recording_of(X, lengths, segments, mask)))
+            return self._place(X, "cpu").back(on_host(self.activations_).copy())
+        given = unpacked(X, lengths, segments, mask, signed=bool(self.allow_negative))
+        place = self._place(given.X)
+        with place:
+            data = place.recording_of(*given.data)
+            problem = self._problem(data, support=activation_support)
+        return self._transform(problem, place)
 
     def transform(
-        self, X: Any, *, lengths: Any = None, segments: Any = None, mask: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: Any = None,
+        segments: Any = None,
+        mask: Any = None,
+        activation_support: Any = None,
     ) -> Array:
         """Find the activations of X with the motifs held fixed: a convex problem.
 
@@ -449,15 +531,18 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
-        lengths, segments, mask
-            As in ``fit``.
+            Or a recording, as in ``fit``.
+        lengths, segments, mask, activation_support
+            As in ``fit``. (The support of the fit is not remembered.)
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
             The activations, segments stacked. They do not depend on any random number.
         """
-        return self._transform(self._checked_new_data(X, lengths, segments, mask))
+        place = self._place(X)
+        problem = self._checked_new_data(X, lengths, segments, mask, place, activation_support)
+        return self._transform(problem, place)
 
     def inverse_transform(
         self, activations: Any, *, lengths: Any = None, segments: Any = None
@@ -479,8 +564,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         H, bounds = self._checked_activations(activations, lengths, segments)
         X_hat = reconstruct(self._motifs(H.dtype), H, bounds)
         if self.background_ is not None:
-            X_hat += self.background_.astype(X_hat.dtype)
-        return X_hat
+            X_hat += on_host(self.background_).astype(X_hat.dtype)
+        return self._place(activations, "cpu").back(X_hat)
 
     def reconstruct_components(
         self, activations: Any = None, *, lengths: Any = None, segments: Any = None
@@ -502,7 +587,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         check_is_fitted(self)
         if activations is None:
-            activations, lengths = self.activations_, self.lengths_
+            activations, lengths = on_host(self.activations_), self.lengths_
         H, bounds = self._checked_activations(activations, lengths, segments)
         W = self._motifs(H.dtype)
 
@@ -534,9 +619,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             −‖X − X̂‖/‖X‖, over observed entries, or minus what ``loss_`` is with another
             ``beta_loss`` (relative to the means of this X): 0 is perfect, greater is better.
         """
-        problem = self._checked_new_data(X, lengths, segments, mask)
-        with self._workers(problem) as workers:
-            engine = engine_of(problem, workers)
+        place = self._place(X)
+        problem = self._checked_new_data(X, lengths, segments, mask, place)
+        with place, self._workers(problem) as workers:
+            engine = place.engine(problem, workers)
             W, H = self._solve(engine)
             deviance = engine.residual(W, H)
         return -self._loss().relative(deviance, engine.reference_deviance)
@@ -619,16 +705,18 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     # --- the border -------------------------------------------------------------------------
 
-    def _problem(self, data: Data, fixed: Mask | None = None) -> Problem:
+    def _problem(self, data: Data, fixed: Mask | None = None, support: Any = None) -> Problem:
         background = bool(self.background)
+        if support is not None:
+            support = check_support(support, list(data.layout.lengths), self.n_components)
         K, L = self.n_components + background, self.n_lags
         weights = {penalty.name: getattr(self, penalty.name) for penalty in PENALTIES}
         penalties = penalties_of(K, background, **weights)
         if fixed is not None and background:
             fixed = np.append(fixed, False)
         loss = self._loss()
-        more = fixed, loss, background, bool(self.allow_negative)
-        return Problem.of(data, K, L, self.boundary, penalties, *more)
+        model = self.boundary, penalties, fixed, loss, background, bool(self.allow_negative)
+        return Problem.of(data, K, L, *model, support)
 
     def _loss(self) -> Loss:
         """The loss; penalties that are made for squared error are refused with another."""
@@ -646,18 +734,23 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _motifs(self, dtype: np.dtype) -> Array:
         """``components_`` in the layout of the mathematics, (N, L, K)."""
-        return np.ascontiguousarray(self.components_.transpose(2, 1, 0), dtype=dtype)
+        return np.ascontiguousarray(on_host(self.components_).transpose(2, 1, 0), dtype=dtype)
 
-    def _transform(self, problem: Problem) -> Array:
-        with self._workers(problem) as workers:
-            engine = engine_of(problem, workers)
+    def _place(self, X: Any, device: str | None = None) -> Place:
+        """Where to compute with X, and in what kind results go back."""
+        return Place.of(X, device or self.device, self.device_memory, self.precision)
+
+    def _transform(self, problem: Problem, place: Place) -> Array:
+        with place, self._workers(problem) as workers:
+            engine = place.engine(problem, workers)
             H = engine.gather(self._solve(engine)[1])[:, : problem.model.n_motifs]
         order = np.arange(self.n_components)
-        return in_data_scale(H, self.scales_, problem.scale, order, problem.dtype)
+        return place.back(in_data_scale(H, self.scales_, problem.scale, order, problem.dtype))
 
     def _solve(self, engine: Engine) -> tuple[Any, Any]:
         """The motifs in the scale of the fit, and activations."""
-        model = self.components_, self.scales_, self.transform_tol_, self.background_
+        components, background = on_host(self.components_), on_host(self.background_)
+        model = components, self.scales_, self.transform_tol_, background
         W, solution = solve_for_motifs(engine, *model)
         if not solution.solved:
             warnings.warn(
@@ -685,24 +778,39 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             W = self._motifs(np.dtype(np.float64)) * self.scales_
             if self.activations_.shape[0] == T:
                 alive = np.where(self.scales_ > 0, self.scales_, 1.0)
-                H = self.activations_ / alive
+                H = on_host(self.activations_) / alive
         if components_init is not None:
             axes = "(n_components, n_lags, n_features)"
-            W = check_factor(components_init, (K, L, N), "components_init", axes)
+            W = check_factor(on_host(components_init), (K, L, N), "components_init", axes)
             W = W.transpose(2, 1, 0)
         if activations_init is not None:
             axes = "(n_samples, n_components)"
-            H = check_factor(activations_init, (T, K), "activations_init", axes)
+            H = check_factor(on_host(activations_init), (T, K), "activations_init", axes)
         fixed = None if problem.model.fixed is None else problem.model.fixed[:K]
         W, H = balanced_start(W, H, problem.scale, problem.dtype, fixed)
         if problem.model.background and self.warm_start and self.background_ is not None:
-            W = None if W is None else with_background(W, self.background_ * problem.scale)
+            known = on_host(self.background_) * problem.scale
+            W = None if W is None else with_background(W, known)
         return W, H
 
-    def _checked_new_data(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Problem:
+    def _checked_new_data(
+        self,
+        X: Any,
+        lengths: Any,
+        segments: Any,
+        mask: Any,
+        place: Place,
+        support: Any = None,
+    ) -> Problem:
         check_is_fitted(self)
-        problem = self._problem(recording_of(X, lengths, segments, mask))
-        validate_data(self, _first_segment(X), reset=False, skip_check_array=True)
+        given = unpacked(X, lengths, segments, mask, signed=bool(self.allow_negative))
+        with place:
+            problem = self._problem(place.recording_of(*given.data), support=support)
+        given.check_names(self)
+        with warnings.catch_warnings():
+            if given.names is not None:  # which were compared
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+            validate_data(self, _first_segment(given.X), reset=False, skip_check_array=True)
         return problem
 
     def _checked_activations(
@@ -710,7 +818,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     ) -> tuple[Array, np.ndarray]:
         """Stacked activations (T, K) and the bounds of their segments."""
         arrays = check_recording(
-            activations, lengths, segments, name="activations", nonnegative=False
+            on_host(activations), lengths, segments, name="activations", nonnegative=False
         )
         K = self.components_.shape[0]
         if arrays[0].shape[1] != K:
@@ -777,8 +885,18 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             stacklevel=4,
         )
 
+    def _warn_if_turned(self, T: int, N: int) -> None:
+        if looks_turned(T, N):
+            warnings.warn(
+                f"X has {T} rows and {N} columns, and rows are time bins. {T} is the number of "
+                f"frequencies of a transform of {2 * T - 2} samples: if X is a spectrogram of "
+                "shape (frequency, time), as librosa gives it, fit its transpose, X.T.",
+                UserWarning,
+                stacklevel=5,
+            )
+
     def _warn_if_empty(self) -> None:
-        if self.reconstruction_err_ == 0 or self.components_.any():
+        if self.reconstruction_err_ == 0 or on_host(self.components_).any():
             return
         penalised = any(getattr(self, penalty.name) > 0 for penalty in PENALTIES)
         why = (
@@ -850,10 +968,11 @@ def fit_watched(
     mask: Any = None,
     components_init: Any = None,
     activations_init: Any = None,
+    activation_support: Any = None,
 ) -> CNMF:
     """``model.fit`` under the eyes of a watcher."""
     fit = with_callbacks(CNMF._fit)
-    arguments = (lengths, segments, mask, components_init, activations_init)
+    arguments = (lengths, segments, mask, components_init, activations_init, activation_support)
     return fit(model, X, None, *arguments, watcher=watcher)
 
 

@@ -16,28 +16,32 @@ ROOT = Path(motifold.__file__).parent
 
 # From the ground up: a module may import those on lower floors (and of its own room).
 FLOORS = [
-    ["motifold.kernels", "motifold.files"],
+    ["motifold.kernels", "motifold.files", "motifold.spectra"],
     ["motifold.model"],
     ["motifold.data"],
     ["motifold.solvers"],
     ["motifold.engines"],
     ["motifold.fit"],
     ["motifold.state", "motifold._compat"],
-    ["motifold.estimator", "motifold.datasets", "motifold.io"],
+    ["motifold.estimator", "motifold.datasets", "motifold.io", "motifold.prepare"],
     ["motifold.storage", "motifold.findings"],
     ["motifold.streaming"],
     ["motifold.plots", "motifold.matching"],
+    ["motifold.plots", "motifold.matching", "motifold.sound"],
     ["motifold.report", "motifold.reproduce"],
+    ["motifold.explorer"],
     ["motifold.cli", "motifold.demo"],
 ]
 LATE = {
     ("motifold.estimator", "motifold.storage.models"),  # inside CNMF.save
     ("motifold.estimator", "motifold.streaming"),  # inside CNMF.stream
     ("motifold.estimator", "motifold.streaming.partial"),  # inside CNMF.partial_fit
+    ("motifold.findings.discovery", "motifold.report.discovered"),  # inside Discovery.report
 }
 # Private attributes of others that a module may use, until they are arguments or public.
 PRIVATE = {
     "motifold.storage.schema": {"_validate_params"},  # scikit-learn's
+    "motifold.storage.preparation": {"_validate_params"},
     "motifold.findings.processes": {"_exit"},  # of os
 }
 ELSEWHERE = {("motifold.engines.cpu.threads", "time")}  # to sleep, not to count
@@ -49,6 +53,10 @@ HOMES = {
     "pooch": "motifold.datasets",
     "requests": "motifold.datasets",
     "click": "motifold.cli",
+    "cupy": "motifold.engines",
+    "torch": "motifold.engines",
+    **dict.fromkeys(("librosa", "mido"), "motifold.sound"),
+    **dict.fromkeys(("panel", "holoviews", "bokeh", "tornado"), "motifold.explorer"),
     **dict.fromkeys(
         ("h5py", "zarr", "polars", "soundfile", "pynwb", "pynapple", "xarray"), "motifold.io"
     ),

@@ -16,7 +16,7 @@ from motifold import __version__
 
 FOLDER = Path(motifold.cli.__file__).parent
 HEAVY = ("numba", "sklearn", "matplotlib", "scipy", "numpy")
-SHARED = ("_shared", "_fitting", "_outputs", "_terminal")
+SHARED = ("_preparing", "_shared", "_fitting", "_outputs", "_terminal", "_midi")
 
 
 def run(*arguments: str):

@@ -272,3 +272,16 @@ def test_sweep(counts, tmp_path):
     assert "4 runs" in ok(*arguments).stdout  # from the finished ones
     assert run("sweep", counts, "-k", "two", "-l", 8).exit_code == 2
     assert run("sweep", counts, "-k", "0", "-l", 8).exit_code == 2
+
+
+def test_a_sound_of_0_1_is_read_as_it_was_then():
+    """Its models do not say window and scale where those were the defaults; later ones do."""
+    from motifold.cli._shared import options_of_then
+
+    then = {"window": 512, "scale": "log"}
+    assert options_of_then({"source": "a.wav", "options": {}}) == then
+    assert options_of_then({"source": "a.wav", "options": {"window": 256}})["window"] == 256
+    assert options_of_then({"source": "b", "options": {"kind": "flac"}})["scale"] == "log"
+    now = {"window": 2048, "hop": 512, "scale": "sqrt", "noise_floor": 0.1}
+    assert options_of_then({"source": "a.wav", "options": now}) == now
+    assert options_of_then({"source": "a.npy", "options": {"key": "x"}}) == {"key": "x"}

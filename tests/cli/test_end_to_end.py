@@ -45,7 +45,7 @@ def test_report_and_events_read_as_the_fit_did(tmp_path):
     invoke("report", model, "--data", path, "-o", report)
     assert "20 s" in report.read_text()
     of_the_fit = invoke("events", model).stdout
-    assert of_the_fit.startswith("motif,segment,time,bin,strength\n")
+    assert of_the_fit.startswith("motif,segment,time,bin,strength,start,peak,observed,partial\n")
     rows = np.loadtxt(of_the_fit.splitlines()[1:], delimiter=",")
     np.testing.assert_allclose(rows[:, 2], rows[:, 3] / 20)
     assert set(rows[:, 0]) == {0, 1}

@@ -13,6 +13,7 @@ from motifold import CNMF
 from motifold.cli import main
 from motifold.datasets import make_sequences
 from motifold.io.rows import RowReader
+from motifold.prepare import Preparation
 
 X = make_sequences(200, 6, 2, 5, activation_probability=0.05, random_state=0).X
 
@@ -66,6 +67,18 @@ def test_options_that_do_not_go_together(model):
     assert "needs rows" in run(model, "--follow").output
     assert "with --follow" in run(model, "-").output
     assert "--data does not go" in run(model, "-", "--follow", "--data", "x.npy").output
+    assert "--partial does not go" in run(model, "-", "--follow", "--partial").output
+    assert "--to does not go" in run(model, "-", "--follow", "--to", "midi").output
+
+
+def test_rows_that_come_are_not_prepared(tmp_path):
+    prepared = Preparation.of(scale="max").fit(X)
+    fitted = CNMF(2, 5, random_state=0).fit(prepared.transform(X))
+    fitted.preparation_ = prepared
+    fitted.save(tmp_path / "model.npz")
+    answer = run(tmp_path / "model.npz", "-", "--follow", given=text_of(X))
+    assert answer.exit_code == 2
+    assert "was fitted to a recording that was prepared" in " ".join(answer.output.split())
 
 
 def test_rows_of_a_file_that_grows(tmp_path):

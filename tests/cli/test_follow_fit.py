@@ -113,3 +113,19 @@ def test_no_rows_is_no_model(tmp_path):
     assert not (tmp_path / "m.npz").exists()
     refused = run("fit", "-", *FIT, "-o", tmp_path / "m.npz", "--report", tmp_path / "r.html")
     assert "--report does not go with --follow" in refused.output
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--test-fraction", 0.3),
+        ("--sqrt",),
+        ("--smooth", 2),
+        ("--baseline", "median"),
+        ("--scale-features", "max"),
+    ],
+)
+def test_what_takes_the_whole_recording_is_refused_by_name(tmp_path, option):
+    answer = run("fit", "-", *FIT, "-o", tmp_path / "m.npz", *option, given=text_of(X[:50]))
+    assert answer.exit_code == 2
+    assert f"{option[0]} does not go with --follow" in " ".join(answer.output.split())

@@ -12,7 +12,18 @@ import pytest
 import motifold
 
 API = Path(__file__).parents[2] / "docs" / "api"
-ROOMS = ("findings", "solvers", "datasets", "plots", "io", "report", "reproduce", "streaming")
+ROOMS = (
+    "findings",
+    "solvers",
+    "prepare",
+    "datasets",
+    "plots",
+    "io",
+    "sound",
+    "report",
+    "reproduce",
+    "streaming",
+)
 # Not functions or classes: the pages name them in a sentence.
 CONSTANTS = {"motifold.__version__", "motifold.solvers.SOLVERS"}
 

@@ -229,6 +229,7 @@ def lay_out_files(folder: Path) -> None:
     for name in ("counts", "recording", "table"):
         np.savetxt(folder / f"{name}.csv", table, delimiter=",", header=header, comments="")
     savemat(folder / "song.mat", {"SONG": X.T, "SONGfs": 200.0})
+    lay_out_spikes(folder, *np.nonzero(np.percentile(X, 90) < X))
     chirps = np.zeros(16000)
     for start in rng.integers(0, 15000, 12):
         time = np.arange(800) / 8000
@@ -236,6 +237,19 @@ def lay_out_files(folder: Path) -> None:
     sound = (8000 * (chirps + 0.01 * rng.standard_normal(16000))).astype(np.int16)
     for name in ("my", "speech", "song", "recording", "sound"):
         wavfile.write(folder / f"{name}.wav", 8000, sound)
+
+
+def lay_out_spikes(folder: Path, bins: np.ndarray, units: np.ndarray) -> None:
+    """The same spikes as a table and as a folder of phy, 50 bins a second."""
+    times = (bins + 0.5) / 50
+    rows = [f"{unit},{time:.3f}" for unit, time in zip(units, times, strict=True)]
+    for name in ("spikes", "finch"):
+        (folder / f"{name}.csv").write_text("\n".join(["neuron,seconds", *rows]))
+    phy = folder / "kilosort_output"
+    phy.mkdir()
+    np.save(phy / "spike_times.npy", np.rint(30_000 * times).astype(np.uint64))
+    np.save(phy / "spike_clusters.npy", units.astype(np.int32))
+    (phy / "params.py").write_text("sample_rate = 30000.\n")
 
 
 def test_blocks_are_found(tmp_path):

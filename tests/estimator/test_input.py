@@ -296,3 +296,13 @@ def test_segments_of_no_name():
     ids = np.ma.masked_array(np.zeros(20, int), np.arange(20) == 7)
     with pytest.raises(ValueError, match="no id at row 7"):
         CNMF(1, 2).fit(np.ones((20, 3)), segments=ids)
+
+
+def test_a_spectrogram_that_lies_on_its_side_is_told():
+    """librosa's way, (frequency, time); nothing is turned."""
+    X = np.random.default_rng(0).random((257, 40))
+    with pytest.warns(UserWarning, match=r"transform of 512 samples.*X\.T"):
+        model = CNMF(2, 3, max_iter=2, tol=0, random_state=0).fit(X)
+    assert model.n_features_in_ == 40
+    for upright in (X.T, X[:256], np.ones((129, 257)), [X, X]):
+        CNMF(2, 3, max_iter=2, tol=0, random_state=0).fit(upright)

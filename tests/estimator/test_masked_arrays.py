@@ -13,7 +13,6 @@ from motifold.findings import (
     explained_power,
     find_events,
     sequenciness,
-    significance,
 )
 from motifold.findings.decomposition import stacked
 from motifold.io import Recording
@@ -111,7 +110,6 @@ def test_a_checkpoint_is_of_data_and_mask(tmp_path):
 def test_what_has_no_mask_refuses_them():
     fitted = model().fit(GOOD)
     for use in (
-        lambda: significance(MASKED, fitted, n_null=10),
         lambda: sequenciness(MASKED, model(), n_shuffles=1),
         lambda: explained_power(MASKED, fitted),
         lambda: explained_power([MASKED[:30], MASKED[30:]], fitted),

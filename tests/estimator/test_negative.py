@@ -11,6 +11,7 @@ from scipy import sparse
 
 import motifold
 from motifold import ANLS, CNMF, HALS, MU
+from motifold.io import Recording
 
 # Fits of odd problems seldom converge within the few iterations they get here.
 pytestmark = pytest.mark.filterwarnings(
@@ -230,3 +231,21 @@ def test_nonnegative_data_is_fitted_as_before():
 def test_tags_say_so():
     assert CNMF(2, 4).__sklearn_tags__().input_tags.positive_only
     assert not CNMF(2, 4, allow_negative=True).__sklearn_tags__().input_tags.positive_only
+
+
+def test_a_gpu_refuses_it_by_name():
+    X = around_zero()
+    with pytest.raises(ValueError, match="allow_negative=True runs on the CPU, not on a GPU"):
+        CNMF(2, 4, allow_negative=True, device="cuda:twin").fit(X)
+
+
+def test_a_recording_is_taken_as_it_is():
+    """Whether it was read with negatives="keep" or not: the model says what is meant."""
+    X = around_zero()
+    options = {"allow_negative": True, "random_state": 0, "max_iter": 20}
+    expected = CNMF(2, 4, **options).fit(X)
+    model = CNMF(2, 4, **options).fit(Recording(X, "x"))
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    np.testing.assert_array_equal(model.transform(Recording(X, "x")), expected.transform(X))
+    with pytest.raises(ValueError, match="Negative values"):
+        CNMF(2, 4).fit(Recording(X, "x", signed=True))

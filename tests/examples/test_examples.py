@@ -73,3 +73,12 @@ def test_speech_sounds(pyplot, recordings):
     spoken = [1.5, 5.5, 9.5]  # the middles of one, five and nine
     assert (np.abs(digits[:, None] - spoken).min(axis=1) < 1.1).mean() > 0.9
     assert len(pyplot.get_fignums()) == 4
+
+
+@pytest.mark.slow
+def test_drums(pyplot):
+    names = runpy.run_path(str(EXAMPLES / "plot_drums.py"))
+    assert max(names["errors"]) < 1e-5
+    assert np.mean(names["ratings"]["samples"]) > 10
+    assert np.mean(names["ratings"]["samples and score"]) > 10
+    assert len(pyplot.get_fignums()) == 3

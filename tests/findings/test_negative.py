@@ -7,7 +7,7 @@ import pytest
 
 import motifold
 from motifold import CNMF
-from motifold.findings import sequenciness, significance
+from motifold.findings import discover, sequenciness, significance
 
 L = 6
 
@@ -68,3 +68,19 @@ def test_a_sweep_and_sequenciness_take_it():
         motifold.sweep(X, n_components=[1], n_lags=L, allow_negative=[True, False])
     score = sequenciness(X, CNMF(1, L, allow_negative=True, tol=1e-2), n_shuffles=2, random_state=0)
     assert score.score > 0.5
+
+
+def test_events_at_a_false_discovery_rate(model):
+    X, starts = planted(seed=1)
+    found = motifold.find_events(model, X=X, fdr=0.1)
+    assert len(found) > 0.8 * len(starts)
+    assert (found["q_value"] <= 0.1).all()
+
+
+def test_discover_refuses_it_by_name():
+    X, _ = planted(100)
+    told = r"Negative values in X, down to -1.*Only a fit with allow_negative=True"
+    with pytest.raises(ValueError, match=told):
+        discover(X, L)
+    with pytest.raises(ValueError, match="-999"):
+        discover(np.where(X < -1, -999, np.abs(X)), L)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,8 +19,14 @@ import motifold
 from motifold import CNMF
 from motifold.datasets import make_sequences
 from motifold.findings import Table, dissimilarity
-from motifold.findings.choices import find_crossover, suggest_n_components, suggest_n_lags
+from motifold.findings.choices import (
+    find_crossover,
+    range_notes,
+    suggest_n_components,
+    suggest_n_lags,
+)
 from motifold.findings.overlap import x_ortho_cost
+from motifold.findings.trial import FoldPrediction
 
 X = make_sequences(300, 12, 2, 6, activation_probability=0.05, noise=0.05, random_state=0).X
 QUICK = {"tol": 1e-2, "max_iter": 60, "progress": False, "n_jobs": 1}
@@ -227,4 +234,69 @@ def test_lags_that_hold_the_longest_motifs():
             for L, m, length, share in rows
         ]
     )
-    assert suggest_n_lags(table) == 20
+    assert suggest_n_lags(table, table) == 20
+
+
+def predicted_by(n_lags: dict[int, list[float]], **more: Any) -> Table:
+    return Table(
+        [
+            {"n_components": 2, "n_lags": L, "block": block, "train_loss": 0.5} | more
+            | {"test_error": 0.5, "predicted": value}
+            for L, values in n_lags.items()
+            for block, value in enumerate(values)
+        ]
+    )  # fmt: skip
+
+
+def test_lags_are_the_least_that_predict_as_much_as_the_best():
+    nearly = {5: [0.02, 0.03], 10: [0.08, 0.08], 20: [0.096, 0.095], 40: [0.1, 0.1]}
+    table = predicted_by(nearly)
+    assert suggest_n_lags(table, Table([])) == 20
+    assert range_notes(table, {"n_lags": 20}) == []
+    clearly = predicted_by(nearly | {20: [0.08, 0.085]})
+    assert suggest_n_lags(clearly, Table([])) == 40
+    assert (
+        "40 is the longest tried; motifs may be longer" in range_notes(clearly, {"n_lags": 40})[0]
+    )
+
+
+def test_lags_that_predict_nothing_are_no_answer():
+    table = predicted_by({10: [0.001, -0.001], 20: [0.0005, 0.0015], 40: [0.0, 0.001]})
+    assert suggest_n_lags(table, Table([])) is None
+    assert "no length tried predicts" in range_notes(table, {"n_lags": None})[0]
+
+
+def test_what_is_predicted_does_not_count_constant_rates():
+    """A model that is right but for a constant of each feature and a factor predicts all."""
+    X = np.random.default_rng(0).random((50, 4))
+    halves = FoldPrediction(X, lambda a, b: 3 * X[a:b] + [0, 1, 5, 9], np.ones((50, 1), bool))
+    assert halves.predicted() == pytest.approx(1.0)
+    other = np.random.default_rng(1).random((50, 4))
+    assert abs(FoldPrediction(X, lambda a, b: other[a:b], np.ones((50, 1), bool)).predicted()) < 0.1
+    silent = FoldPrediction(X, lambda a, b: np.zeros((b - a, 4)), np.ones((50, 1), bool))
+    assert silent.predicted() == 0.0
+
+
+def spikes(seed: int, strength: float) -> np.ndarray:
+    """Poisson counts of 40 neurons, two sequences of 20 bins over their rates."""
+    rng = np.random.default_rng(seed)
+    T, N, K, L = 2000, 40, 2, 20
+    rates = np.tile(rng.gamma(1.0, 0.03, N), (T, 1))
+    for k in range(K):
+        peaks, lags = np.sort(rng.uniform(0, L - 1, N // K)), np.arange(L)[:, None]
+        motif = np.zeros((L, N))
+        motif[:, k * 20 : (k + 1) * 20] = strength * np.exp(-0.5 * (lags - peaks) ** 2)
+        for start in np.flatnonzero(rng.random(T - L) < 0.02):
+            rates[start : start + L] += motif
+    return rng.poisson(rates).astype(float)
+
+
+@pytest.mark.slow
+def test_lags_on_spikes_are_not_the_longest_tried():
+    """By extent they would be: noise fills the window. (docs/how-to/choose.md has more of them.)"""
+    quick = {"n_seeds": 4, "n_init": 2, "tol": 1e-2, "n_null": 0, "n_jobs": 1, "progress": False}
+    found = motifold.sweep(spikes(1, 0.6), n_components=2, n_lags=[10, 20, 30, 60], **quick)
+    assert found.suggested["n_lags"] in (20, 30)
+    assert found.notes == []
+    nothing = motifold.sweep(spikes(1, 0.0), n_components=2, n_lags=[10, 30], **quick)
+    assert nothing.suggested["n_lags"] is None

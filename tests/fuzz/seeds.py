@@ -179,6 +179,40 @@ def _parquet(folder: Path) -> Made:
         yield path, {"time": "time"}
 
 
+def _spikes() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(2)
+    return rng.integers(0, 6, 150), np.sort(rng.uniform(3, 9, 150))
+
+
+def _spike_tables(folder: Path) -> Made:
+    import polars
+
+    units, times = _spikes()
+    for ending, separator in {"csv": ",", "tsv": "\t", "txt": " "}.items():
+        path = folder / f"spikes.{ending}"
+        rows = [f"{u}{separator}{t:.4f}" for u, t in zip(units, times, strict=True)]
+        path.write_text("\n".join([f"unit{separator}time", *rows]))
+        yield path, {"bin_size": 0.05}
+    path = folder / "spikes.parquet"
+    polars.DataFrame({"unit": units, "time": times}).write_parquet(path)
+    yield path, {"bin_size": 0.05, "unit": "unit", "time": "time"}
+    np.save(folder / "spikes.npy", np.c_[units, times])
+    yield folder / "spikes.npy", {"bin_size": 0.05, "unit": "0", "time": "1", "t_stop": 8.0}
+
+
+def _phy(folder: Path) -> Made:
+    units, times = _spikes()
+    path = folder / "sorted.phy"
+    path.mkdir()
+    np.save(path / "spike_times.npy", (1000 * times).astype(np.uint64))
+    np.save(path / "spike_clusters.npy", units.astype(np.int32))
+    (path / "params.py").write_text("dat_path = 'a.dat'\nsample_rate = 1000.\n")
+    table = "\n".join(f"{u}\t{'good' if u % 2 else 'mua'}\t{u / 7:.3f}" for u in range(6))
+    (path / "cluster_info.tsv").write_text(f"cluster_id\tgroup\tfr\n{table}\n")
+    yield path, {"bin_size": 0.05}
+    yield path, {"bin_size": 0.05, "units": "group=good|mua, fr>0.2", "t_start": 0.0}
+
+
 def _sound(ending: str, *subtypes: str) -> Callable[[Path], Made]:
     def make(folder: Path) -> Made:
         import soundfile
@@ -247,9 +281,13 @@ MAKERS: dict[str, Callable[[Path], Made]] = {
     "tsv": _table("tsv"),
     "txt": _table("txt"),
     "parquet": _parquet,
+    "spikes": _spike_tables,
+    "phy": _phy,
     "wav": _sound("wav", "PCM_16", "FLOAT", "MS_ADPCM"),
     "flac": _sound("flac", "PCM_16", "PCM_24"),
     "ogg": _sound("ogg", "VORBIS"),
+    "mp3": _sound("mp3", "MPEG_LAYER_III"),
+    "aiff": _sound("aiff", "PCM_16"),
     "model": _model,
     "checkpoint": _checkpoint,
     "sweep store": _store,

@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import coo_array, csr_array
 
 from motifold.io import Recording, RecordingError, read
 
@@ -444,6 +444,16 @@ def test_loss_over_what_is_observed():
     assert recording.relative_loss(guess) == pytest.approx(expected)
 
 
-def test_a_recording_holds_arrays_and_says_what_to_do_with_a_sparse_matrix():
-    with pytest.raises(RecordingError, match=r"counts: the data is a sparse matrix.*to CNMF"):
-        Recording(csr_array(X), "counts")
+def test_a_recording_may_be_sparse():
+    entries = np.array([[1.0, 0.0], [0.0, -2.0], [0.0, 3.0]])
+    recording = Recording(coo_array(entries), "counts", rate=5.0)
+    assert (recording.shape, recording.seconds) == ((3, 2), 0.6)
+    with pytest.raises(RecordingError, match=r"counts: Negative.*negatives"):
+        recording.checked()
+    np.testing.assert_array_equal(recording.checked("clip").X.toarray(), entries.clip(0))
+    with pytest.raises(RecordingError, match="would fill a sparse matrix"):
+        recording.checked("shift")
+    entries[1, 1] = np.nan
+    found = Recording(coo_array(entries), "counts").checked(missing="mask")
+    assert found.mask.sum() == 5
+    assert Recording(csr_array(X), "counts").relative_loss(X) == 0

@@ -33,7 +33,7 @@ def test_clock(tmp_path):
     assert recording.rate == pytest.approx(50)
     with pytest.raises(RecordingError, match="no column 'clock'"):
         read(path, time="clock")
-    path.write_text("time,a\n0,1\n1,1\n2,1\n5,1\n")
+    path.write_text("time,a\n0,1\n1,1\n2,1\n2.5,1\n")
     with pytest.raises(RecordingError, match="not evenly spaced, first between rows 2 and 3"):
         read(path, time="time")
 

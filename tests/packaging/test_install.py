@@ -83,7 +83,7 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel):
     sources = {
         path.relative_to(ROOT / "src").as_posix()
         for path in (ROOT / "src").rglob("*")
-        if path.suffix in (".py", ".css", ".js") or path.name == "py.typed"
+        if path.suffix in (".py", ".css", ".js", ".cu", ".cuh") or path.name == "py.typed"
     }
     assert sources <= set(names)
     assert any(name.endswith("licenses/LICENSE") for name in names)

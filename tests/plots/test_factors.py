@@ -160,6 +160,35 @@ def test_missing_and_dead_parts_are_drawn(model: CNMF, X: np.ndarray) -> None:
         figure.draw_without_rendering()
 
 
+def test_activations_that_rest_on_little_are_grey(model: CNMF, X: np.ndarray) -> None:
+    T, L = len(X), model.n_lags
+
+    def grey(figure):
+        top = next(axes for axes in figure.axes if axes.get_label() == "activations")
+        bars = [part for part in top.collections if part.get_label() == "unknown"]
+        return [[path.get_extents().intervalx.tolist() for path in b.get_paths()] for b in bars]
+
+    ends = grey(plot_factors(model, X))  # where the motif would be cut off
+    assert len(ends) == model.n_components
+    assert all(len(lane) == 1 and T - L < lane[0][0] < lane[0][1] == T for lane in ends)
+    mask = np.ones(X.shape, dtype=bool)
+    mask[50 : 50 + 2 * L] = False
+    holes = np.where(mask, X, np.nan)
+    for figure in (
+        plot_factors(model, X, mask=mask),
+        plot_factors(model, holes),
+        plot_factors(model, mask=mask),
+    ):
+        for lane in grey(figure):
+            assert len(lane) == 2
+            assert 50 - L < lane[0][0] <= 50 < 50 + L <= lane[0][1] <= 50 + 2 * L
+    shown = next(a for a in plot_factors(model, X, mask=mask).axes if a.get_label() == "data")
+    assert np.isnan(np.ma.filled(shown.images[0].get_array(), np.nan)).sum() == (~mask).sum()
+    # A model that was fitted to such data knows it.
+    fitted = CNMF(2, L, random_state=0, max_iter=20, tol=0).fit(X, mask=mask)
+    assert all(len(lane) == 2 for lane in grey(plot_factors(fitted)))
+
+
 def test_data_alone_or_reconstruction_alone(model: CNMF, X: np.ndarray) -> None:
     data = axes_of(plot_factors(model, X, show="data"))
     assert "reconstruction" not in data

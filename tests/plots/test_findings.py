@@ -174,3 +174,44 @@ def test_matched_motifs_are_drawn_below_their_partners_and_shifted_onto_them():
         np.testing.assert_allclose(drawn, 0 if k == 1 else partner)
     with pytest.raises(ValueError, match="same lags"):
         plot_match(a, b[:, :5])
+
+
+def test_events_that_rest_on_less_look_like_it(events):
+    for record, observed, cut in zip(events, (1.0, 0.6, 0.5), (False, True, True), strict=True):
+        record |= {"observed": observed, "partial": cut}
+    events.columns += ["observed", "partial"]
+    whole, other = plot_events(events).collections
+    assert whole.get_alpha().tolist() == [1.0, 0.5]
+    (_, solid), (_, dotted) = whole.get_linestyles()
+    assert solid is None
+    assert dotted is not None
+    assert other.get_alpha().tolist() == [0.6]
+    order = FeatureOrder(np.arange(4), np.array([0, 0, 2, 2]), np.zeros(4, dtype=int))
+    figure = plot_raster(np.ones((50, 4)), order, events=events, feature_names=list("abcd"))
+    above = next(axes for axes in figure.axes if axes.get_label() == "events")
+    assert above.collections[0].get_facecolors()[:, 3].tolist() == [1, 0, 0]  # hollow
+    data = next(axes for axes in figure.axes if axes.get_label() == "data")
+    assert [label.get_text() for label in data.get_yticklabels()] == list("abcd")
+    with pytest.raises(ValueError, match="feature_names"):
+        plot_raster(np.ones((50, 4)), order, feature_names=["a"])
+    many = FeatureOrder(np.arange(60), np.zeros(60, dtype=int), np.zeros(60, dtype=int))
+    crowded = plot_raster(np.ones((50, 60)), many, feature_names=range(60))
+    data = next(axes for axes in crowded.axes if axes.get_label() == "data")
+    assert not data.yaxis.get_tick_params()["labelright"]
+
+
+def test_the_average_of_a_spectrogram_is_right_side_up():
+    """Neighbours that are correlated have the first at the bottom, others at the top."""
+    rng = np.random.default_rng(0)
+    events = Table([{"motif": 0, "segment": 0, "time": 2.0}])
+    noise = rng.random((500, 40))
+    smooth = np.apply_along_axis(np.convolve, 1, noise, np.ones(9), mode="same")
+    for signal, upwards in [(smooth, True), (noise, False)]:
+        average = event_triggered_average(signal, events, (-1, 1), rate=100)
+        bottom, top = plot_event_average(average).axes[0].get_ylim()
+        assert (bottom < top) == upwards
+    average = event_triggered_average(noise, events, (-1, 1), rate=100)
+    figure = plot_event_average(average, feature_axis=np.linspace(0, 4000, 40))
+    assert figure.axes[0].get_ylabel() == "frequency (Hz)"
+    bottom, top = figure.axes[0].get_ylim()
+    assert bottom < top

@@ -51,11 +51,11 @@ def drawn_ticks(features: Features) -> dict[str, float]:
 
 @pytest.mark.parametrize("power", [1, 2])
 def test_ticks_are_round_frequencies_in_their_places(power: int) -> None:
-    frequencies = 4000 * (np.arange(257) / 256) ** power  # evenly spaced, and not
+    frequencies = 800 * (np.arange(257) / 256) ** power  # evenly spaced, and not
     ticks = drawn_ticks(Features.from_options(257, frequencies, None))
-    assert {"0", "1000", "2000", "3000", "4000"} <= set(ticks)
+    assert {"0", "200", "400", "600", "800"} <= set(ticks)
     for label, tick in ticks.items():
-        assert tick == pytest.approx(256 * (float(label) / 4000) ** (1 / power), abs=0.1)
+        assert tick == pytest.approx(256 * (float(label) / 800) ** (1 / power), abs=0.1)
 
 
 def test_greater_values_are_drawn_higher() -> None:
@@ -94,3 +94,33 @@ def test_many_segments_are_one_artist_or_none() -> None:
     assert sorted(set(line.get_xdata())) == [10, 20, 30, 40, 50]
     mark_segments(axes, np.arange(1000), None)
     assert len(axes.lines) == 1
+
+
+def test_frequencies_of_a_sound_are_drawn_by_octaves():
+    """A kick at 60 Hz among 1025 frequencies is no line of one pixel; high ones are not lost."""
+    frequencies = np.fft.rfftfreq(2048, 1 / 44100)
+    features = Features.from_options(1025, frequencies, None)
+    image = np.zeros((5, 1025))
+    image[:, 3] = 1.0  # 65 Hz
+    image[:, 900] = 2.0  # 19.4 kHz
+    axes = Figure().add_subplot()
+    drawn = np.asarray(features.draw_image(axes, image, (0, 1)).get_array())
+    bottom, top = axes.get_ylim()
+    assert bottom < top
+    assert np.count_nonzero(drawn[:, 0] == 1) > 0.02 * len(drawn)
+    assert np.count_nonzero(drawn[:, 0] == 2) >= 1
+    features.draw_labels(axes)
+    labels = {features._value_at(p): p for p in axes.yaxis.get_major_locator()()}
+    assert {"50", "100", "1000", "10000"} <= {*labels}
+    rows = sorted(labels.values())
+    assert np.argmax(drawn[:, 0] == 1) > rows[0]  # above the tick of 50 Hz
+    assert rows[-2] < np.argmax(drawn[:, 0] == 2) < rows[-1]  # between 10 and 20 kHz
+
+
+def test_other_axes_stay_as_they_are():
+    for values, label in [
+        (np.linspace(0, 200, 64), None),  # of a field potential
+        (np.geomspace(20, 20000, 64), None),
+        (np.linspace(0, 8000, 64), "depth (µm)"),
+    ]:
+        assert Features.from_options(64, values, label).bands is None

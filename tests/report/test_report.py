@@ -87,7 +87,7 @@ def test_every_section_is_there(report):
     titles = re.findall(r"<h2>(.*?)</h2>", report.read_text())
     assert titles == [
         "Before you believe it", "Motifs", "Data and activations", "Reconstruction", "Events",
-        "Significance", "The fit", "Versions",
+        "Features", "Significance", "The fit", "Versions",
     ]  # fmt: skip
 
 
@@ -104,12 +104,25 @@ def test_numbers_are_the_models(model):
     assert facts.fit.busiest(10**6) == (0, 500)
 
 
+def test_a_p_value_says_on_which_data_and_in_sample_there_is_none(report, model, tmp_path):
+    text = report.read_text()
+    assert "p-value (" not in text
+    assert "a p-value on what the motifs were found in means nothing" in text
+    path = tmp_path / "other.html"
+    write_report(path, model, recording_of(X[::-1][:300]))
+    text = path.read_text()
+    assert "p-value (this recording)" in text
+    assert "which is not the one of the fit" in text
+
+
 def test_motifs_count_from_0(report, model):
     text = report.read_text()
     choices = re.findall(r'<option value="(\d*)">([^<]*)</option>', text)
     assert choices == [("", "all motifs"), ("0", "motif 0"), ("1", "motif 1")]
     assert set(re.findall(r'data-motif="(\d+)"', text)) == {"0", "1"}
-    assert re.findall(r'class="swatch"[^>]*></span> (\d)<', text) == ["0", "1"]
+    swatches = re.findall(r'class="swatch"[^>]*></span> (\d)<', text)
+    assert swatches[:2] == ["0", "1"]  # of the motifs; then those of the features
+    assert set(swatches) == {"0", "1"}
     emptied = deepcopy(model)
     emptied.scales_[0] = 0
     told = sentences.warnings_of(Facts.gather(emptied, recording_of(X)))
@@ -157,8 +170,10 @@ def test_warnings_in_plain_words(model):
     assert not other.is_training
     assert "not the recording" in " ".join(sentences.warnings_of(other))
     assert other.fit.busiest(150)[1] <= 200
-    same = " ".join(sentences.warnings_of(Facts.gather(model, recording_of(X))))
-    assert "p-values" in same
+    facts = Facts.gather(model, recording_of(X))
+    same = " ".join(sentences.warnings_of(facts))
+    assert "The motifs are not tested" in same
+    assert facts.significance is None
     assert "converged" not in same
 
 
@@ -204,30 +219,45 @@ def chirps(tmp_path) -> tuple[CNMF, Recording]:
     return CNMF(1, 26, random_state=0).fit(recording.X), recording
 
 
+def at_the_ends(clip, rate):
+    """Share of its energy that a clip has in its first and last 5 ms."""
+    edge = round(0.005 * rate)
+    return (np.sum(clip[:edge] ** 2) + np.sum(clip[-edge:] ** 2)) / np.sum(clip**2)
+
+
 def test_the_sound_of_a_motif(tmp_path, chirps):
-    """The file has the chirps where they are in the recording, and less noise between them."""
-    model, recording = chirps
+    """The files add up to the recording: its length, its level, and no click at any end."""
+    import soundfile
+
+    _, recording = chirps
+    model = CNMF(1, 26, background=True, random_state=0).fit(recording.X)
     path = tmp_path / "motif.wav"
 
     def samples(**options):
         write_sound(path, model, recording, **options)
-        with wave.open(str(path)) as file:
-            assert file.getframerate() == 4000
-            return np.frombuffer(file.readframes(10**6), "<i2").astype(float)
+        waveform, rate = soundfile.read(path)
+        assert rate == 4000
+        return waveform
 
-    whole = samples()
-    assert np.abs(whole).max() == pytest.approx(0.8 * 32767, abs=1)
+    whole, rest = samples(), samples(motif=1)
+    given, _ = soundfile.read(tmp_path / "chirps.wav")
+    assert len(whole) == len(given)
+    assert np.linalg.norm(given - whole - rest) < 1e-6 * np.linalg.norm(given)
     for start in STARTS:
         assert np.corrcoef(whole[start : start + 800], CHIRP)[0, 1] > 0.9
-    assert np.abs(whole[4000:6000]).max() < 0.01 * np.abs(whole).max()
+        assert np.abs(whole[start : start + 800]).max() == pytest.approx(0.5, rel=0.1)
+    assert np.abs(whole[4000:6000]).max() < 0.02
     part = samples(time_range=(1.6, 2.4), activations=model.activations_)  # bins 200 to 300
-    assert np.corrcoef(part[600:1400], CHIRP)[0, 1] > 0.9
+    np.testing.assert_allclose(part, whole[6400:9600], atol=1e-4)
+    for clip in (whole, part):
+        assert at_the_ends(clip, 4000) < 0.01
     assert sorted(found.name for found in tmp_path.iterdir()) == ["chirps.wav", "motif.wav"]
 
 
 def test_the_sound_of_a_recording_in_segments(tmp_path, chirps):
     """No motif reaches across: activations are found, and turned into sound, segment by segment."""
-    model, recording = chirps
+    _, recording = chirps
+    model = CNMF(1, 26, background=True, random_state=0).fit(recording.X)
     halves = replace(recording, lengths=(260, recording.shape[0] - 260))  # within the second chirp
     H = model.transform(halves.X, lengths=halves.lengths)
     for name, options in {"a": {}, "b": {"activations": H}}.items():
@@ -254,8 +284,8 @@ def test_what_cannot_be_heard(tmp_path, chirps):
     for options, told in [
         ({"motif": 1}, "from 0 to 0"),
         ({"motif": -1}, "from 0 to 0"),
-        ({"time_range": (3, 2)}, "0 to 4.976 seconds"),
-        ({"time_range": (9, 12)}, "0 to 4.976 seconds"),
+        ({"time_range": (3, 2)}, "0 to 5.008 seconds"),
+        ({"time_range": (9, 12)}, "0 to 5.008 seconds"),
         ({"activations": model.activations_[1:]}, "activations must have shape"),
     ]:
         with pytest.raises(ValueError, match=told):
@@ -266,6 +296,7 @@ def test_what_cannot_be_heard(tmp_path, chirps):
 
 
 def test_motifs_are_heard(tmp_path, chirps):
+    soundfile = pytest.importorskip("soundfile")
     model, recording = chirps
     write_report(tmp_path / "r.html", model, recording)
     clips = [
@@ -279,8 +310,15 @@ def test_motifs_are_heard(tmp_path, chirps):
         with wave.open(io.BytesIO(base64.b64decode(clip.partition(",")[2]))) as file:
             assert file.getframerate() == 4000
             samples.append(np.frombuffer(file.readframes(file.getnframes()), "<i2"))
-    motif, there = (part / 32768 for part in samples)
+    motif, there = (part / 32767 for part in samples)
     assert np.corrcoef(motif, there)[0, 1] > 0.9  # the chirps are all there is
+    given, _ = soundfile.read(recording.source)
+    assert np.abs(there).max() == pytest.approx(0.8, rel=0.1)  # the recording's peak, and ...
+    assert np.abs(motif).max() == pytest.approx(0.8, rel=0.1)  # ... the motif as loud as there
+    assert max(at_the_ends(motif, 4000), at_the_ends(there, 4000)) < 0.01
+    gain = 0.8 / np.abs(given).max()
+    found = np.correlate(given, there, "valid").max()
+    assert found * gain == pytest.approx(np.sum(there**2), rel=1e-3)  # it is a cut of the file
 
 
 # --- in a browser ---------------------------------------------------------------------------
@@ -347,3 +385,16 @@ def test_paper_has_the_strongest_events_only(page):
     assert page.locator("#events").is_visible()
     pages = page.pdf(format="A4").count(b"/Type /Page\n")
     assert 3 <= pages <= 9
+
+
+def test_features_that_have_an_order_run_upwards():
+    """Without numbers of their own, too: a song's frequencies are not upside down."""
+    rng = np.random.default_rng(0)
+    noise = rng.random((300, 30))
+    smooth = np.apply_along_axis(np.convolve, 1, noise, np.ones(7), mode="same")
+    for X, upwards in [(smooth, True), (noise, False)]:
+        model = CNMF(1, 4, max_iter=2, tol=0, random_state=0).fit(X)
+        facts = Facts.gather(model, Recording(X, "table", lengths=(300,)), sort=False)
+        bottom, top = pictures.features_of(facts).limits
+        assert (bottom < top) == upwards
+        assert ("first is at the bottom" in sentences.order_of_features(facts)) == upwards

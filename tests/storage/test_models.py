@@ -757,3 +757,61 @@ def test_the_background_comes_back(beta_loss, tmp_path):
     model.background_ = model.background_[:-1]
     with pytest.raises(ValueError, match="background_ has shape"):
         model.save(tmp_path / "m")
+
+
+# --- what a file may lack ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_holes(tmp_path):
+    X = recording()
+    mask = np.ones(X.shape, dtype=bool)
+    mask[10:14] = False
+    model = CNMF(2, 3, random_state=0, max_iter=20, tol=0, n_init=3).fit(X, mask=mask)
+    model.save(tmp_path / "holes.npz")
+    return model, tmp_path / "holes.npz"
+
+
+def test_what_was_observed_and_the_losses_of_starts_come_back(with_holes, original, tmp_path):
+    model, path = with_holes
+    found = load(path)
+    assert_array_equal(found.observed_, model.observed_)
+    assert_array_equal(found.start_losses_, model.start_losses_)
+    original.save(tmp_path / "plain.npz")
+    assert load(tmp_path / "plain.npz").observed_ is None
+    with zipfile.ZipFile(tmp_path / "plain.npz") as archive:
+        assert "observed_.npy" not in archive.namelist()
+    # n_init is free to be set for the next fit.
+    found.set_params(n_init=7).save(tmp_path / "more.npz")
+    assert len(load(tmp_path / "more.npz").start_losses_) == 3
+
+
+def test_a_file_without_them_loads(with_holes, tmp_path):
+    _, path = with_holes
+    old = tmp_path / "old.npz"
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(old, "w") as without:
+        for name in archive.namelist():
+            if name not in ("observed_.npy", "start_losses_.npy"):
+                without.writestr(name, archive.read(name))
+    found = load(old)
+    assert found.observed_ is None
+    assert found.start_losses_ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("observed_", np.full((40, 2), 1.5, np.float32)),
+        ("observed_", np.full((40, 2), np.nan, np.float32)),
+        ("observed_", np.full((39, 2), 0.5, np.float32)),
+        ("observed_", np.full((40, 2), 0.5)),
+        ("start_losses_", np.array([-1.0])),
+        ("start_losses_", np.zeros((2, 2))),
+        ("start_losses_", np.zeros(0)),
+    ],
+)
+def test_wrong_ones_are_refused(with_holes, tmp_path, name, value):
+    model, _ = with_holes
+    setattr(model, name, value)
+    with pytest.raises(ValueError, match=name):
+        model.save(tmp_path / "new.npz")

@@ -12,6 +12,8 @@ from scipy import sparse
 import motifold
 from motifold import CNMF
 from motifold.datasets import make_sequences
+from motifold.findings import hold_out
+from motifold.io import Recording
 from motifold.matching import match_motifs
 from motifold.model.penalties import penalties_of
 from motifold.solvers import HALS
@@ -156,6 +158,38 @@ def test_fit_begins_anew_and_a_stream_goes_on_from_a_fit():
     np.testing.assert_array_equal(model.components_, expected)
 
 
+def test_what_was_known_of_the_data_of_a_fit_is_not_told_of_a_stream(tmp_path):
+    """Shares of what was observed, hold-outs and clocks have the sizes of their own data."""
+    mask = np.ones(X[:400].shape, dtype=bool)
+    mask[50:80] = False
+    whole = Recording(X[:400], "x", 10.0, lengths=(150, 250), starts=(5.0, 90.0))
+    model = CNMF(2, L, n_init=2, random_state=0).fit(whole, mask=mask)
+    model.held_out_ = hold_out(X[:600], 1 / 3, gap=0)
+    assert model.observed_ is not None
+    model.partial_fit(X[400:500])
+    kept = model.origin_, model.held_out_, model.preparation_, model.start_losses_, model.observed_
+    assert kept == (None,) * 5
+    model.partial_fit(X[500:600], mask=mask[:100])
+    assert model.observed_.shape == model.activations_.shape
+    assert 0 < np.mean(model.observed_ < 0.5) < 0.5
+    model.save(tmp_path / "model.npz")
+    np.testing.assert_array_equal(motifold.load(tmp_path / "model.npz").observed_, model.observed_)
+
+
+def test_a_chunk_may_be_a_recording():
+    names = tuple(f"unit {i}" for i in range(X.shape[1]))
+    plain, named = CNMF(2, L, random_state=0), CNMF(2, L, random_state=0)
+    for a in (0, 200):
+        plain.partial_fit(X[a : a + 200])
+        named.partial_fit(Recording(X[a : a + 200], "x", feature_names=names))
+    np.testing.assert_array_equal(plain.components_, named.components_)
+    assert tuple(named.feature_names_in_) == names
+    with pytest.raises(ValueError, match="The features are not those of the fit"):
+        named.partial_fit(Recording(X[:200], "x", feature_names=names[::-1]))
+    with pytest.raises(ValueError, match="one chunk at a time"):
+        named.partial_fit(Recording(X[:200], "x", lengths=(100, 100)))
+
+
 def test_masks_sparse_and_precision():
     mask = np.random.default_rng(0).random(X.shape) > 0.1
     holes = np.where(mask, X, np.nan)
@@ -225,10 +259,11 @@ def test_no_lags_and_short_chunks():
         ({"x_ortho": 0.1}, "x_ortho cannot be streamed"),
         ({"ortho_H": 0.1}, "ortho_H cannot be streamed"),
         ({"center": True}, "center cannot be streamed"),
+        ({"device": "cuda:twin"}, "runs on the CPU, not on a GPU"),
     ],
 )
 def test_what_cannot_be_streamed_is_refused_by_name(parameters, told):
-    with pytest.raises(ValueError, match=f"partial_fit: {told}"):
+    with pytest.raises(ValueError, match=f"partial_fit:? {told}"):
         CNMF(2, L, **parameters).partial_fit(X[:100])
 
 

@@ -11,6 +11,8 @@ from scipy.signal import find_peaks
 
 from motifold import CNMF, find_events
 from motifold.datasets import make_sequences
+from motifold.streaming import Final
+from motifold.streaming.live import LiveEvents, rules_of
 from motifold.streaming.peaks import RunningPeaks
 
 L = 8
@@ -226,3 +228,27 @@ def test_events_count_segments_and_begin_with_one(model):
     stream.push(X[:5])
     with pytest.raises(ValueError, match="where a segment begins; 5 bins are open"):
         stream.events()
+
+
+@pytest.mark.parametrize("lags", [L, L + 6])
+def test_the_rule_of_live_events_is_that_of_find_events(lags):
+    """Of the same activations they are the same events, up to the end of each segment."""
+    model = CNMF(2, lags, random_state=0).fit(X[:400], lengths=[130, 270])
+    events = LiveEvents(rules_of(model, None, 1.0), 0.3, 1.0, 0)
+    sure = np.ones_like(model.activations_)
+    for a, b in ((0, 130), (130, 400)):
+        events.begin(a)
+        for part in (slice(a, b - 40), slice(b - 40, b)):
+            final = Final(np.arange(400)[part], model.activations_[part], sure[part])
+            events.note(final, ending=part.stop == b)
+        events.end()
+    names = "motif", "segment", "bin", "strength"
+    told = [tuple(event[name] for name in names) for event in events.take()]
+    expected = find_events(model)
+    assert told == [tuple(event[name] for name in names) for event in expected]
+
+
+def test_where_all_events_of_the_fit_are_cut_off_these_are_typical():
+    model = CNMF(1, 6, random_state=0).fit(np.eye(6)[:, :3])
+    model.activations_ = np.array([[0.0], [0], [0], [0], [0], [2]])
+    assert rules_of(model, None, 1.0)[0].typical == 2

@@ -19,10 +19,15 @@ from motifold.cli._terminal import interruptible, visible
 _COMMANDS = (
     "demo",
     "info",
+    "discover",
     "fit",
     "transform",
     "events",
+    "features",
+    "significance",
+    "separate",
     "report",
+    "explore",
     "sweep",
     "reproduce",
     "bench",
@@ -60,6 +65,7 @@ def main() -> None:
     \b
     A first try:      motifold demo
     Your own sound:   motifold fit speech.wav -k 8 -l 0.4s --report speech.html
+    Its parts:        motifold separate drums.wav -k 3 -l 150ms -o parts/
     Your own table:   motifold fit counts.csv --time seconds -k 5 -l 20
 
     \b

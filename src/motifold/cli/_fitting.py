@@ -105,7 +105,7 @@ def given_parameters(options: dict[str, Any]) -> dict[str, Any]:
 
     names = ("solver", "beta_loss", "boundary", "background", "center", "max_iter", "tol", "n_init")
     penalties = (penalty.name for penalty in PENALTIES)
-    given = {name: options.pop(name) for name in (*names, *penalties)}
+    given = {name: options.pop(name) for name in (*names, "device", *penalties)}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -168,6 +168,12 @@ def _parameters() -> list[Callable[..., Any]]:
             type=click.IntRange(1),
             metavar="N",
             help="Starts of a fit; the best is kept.  [default: 1]",
+            **common,
+        ),
+        click.option(
+            "--device",
+            metavar="DEVICE",
+            help="Where to compute: cpu, cuda, or cuda:1 for the second GPU.  [default: cpu]",
             **common,
         ),
     ]

@@ -75,13 +75,21 @@ def follow_events(
     latency: int | None,
     idle: float | None,
     rate: Any,
-    threshold: float,
+    threshold: float | None,
     refractory: float | None,
 ) -> None:
     """Print events as JSON, one on a line, as soon as they are final."""
     if source is None:
         raise click.UsageError("--follow needs rows: give - (standard input) or a file.")
+    from motifold.findings.annotations import THRESHOLD
+
     fitted = load_model(model)
+    if fitted.preparation_ is not None:
+        raise click.UsageError(
+            f"{model} was fitted to a recording that was prepared, which rows as they come are "
+            "not: give the recording, --data FILE, without --follow."
+        )
+    threshold = THRESHOLD if threshold is None else threshold
     origin = fitted.origin_ or {}
     bins_per_second = float(rate or origin.get("rate") or 1.0)
     stream = fitted.stream(latency)

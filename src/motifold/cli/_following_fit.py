@@ -65,16 +65,32 @@ class FollowedFit:
         return str(self.source) == "-"
 
 
+def refuse_with_follow(
+    report: Path | None, test_fraction: float | None, options: dict[str, Any]
+) -> None:
+    """What needs the whole recording, by name."""
+    if report is not None:
+        raise click.UsageError("--report does not go with --follow: use motifold report later.")
+    whole: dict[str, Any] = {"--test-fraction": test_fraction}
+    for name in ("baseline", "sqrt", "smooth"):
+        whole[f"--{name}"] = options[name] if options[name] is not False else None
+    scale = options["scale_features"]
+    whole["--scale-features"] = None if scale == "none" else scale
+    for name, value in whole.items():
+        if value is not None:
+            raise click.UsageError(
+                f"{name} does not go with --follow: it takes the whole recording. Prepare rows "
+                "before they come, and test on another recording."
+            )
+
+
 def follow_fit(
     asked: FollowedFit,
     idle: float | None,
-    report: Path | None,
     as_json: bool,
     options: dict[str, Any],
 ) -> None:
     """Learn until the rows end, and save the model on the way and at the end, whatever ends it."""
-    if report is not None:
-        raise click.UsageError("--report does not go with --follow: use motifold report later.")
     with friendly():
         inputs = {} if asked.is_pipe else {"the recording": asked.source}
         check_outputs({"--output": asked.output}, inputs)

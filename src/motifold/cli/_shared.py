@@ -21,6 +21,7 @@ from motifold.cli._terminal import say
 
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
+    from motifold.findings.annotations import Annotations
     from motifold.io import Recording
 
 # Exit codes beyond click's own: 0 done, 1 failed, 2 wrong usage.
@@ -32,6 +33,21 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a file cannot be used, 4 an optio
 missing, 130 interrupted (Ctrl-C), 143 ended (SIGTERM)."""
 
 FILE = click.Path(path_type=Path)
+
+
+class _SpectrogramScale(click.Choice):
+    """What ``--scale`` takes; who means the features is told how to say so."""
+
+    def __init__(self) -> None:
+        super().__init__(["log", "magnitude", "power"])
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The scale, or a complaint in click's way."""
+        if value in ("std", "mean-variance", "max"):
+            self.fail(f"{value!r} scales features: --scale-features {value}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 _READING = (
     click.option("--kind", metavar="ENDING", help="What the file is, if its name does not tell."),
     click.option(
@@ -57,12 +73,23 @@ _READING = (
         help="NaN (and empty cells of tables): refuse, or take as missing.  [default: error]",
     ),
     click.option("--time", metavar="COLUMN", help="Column of a table that has the seconds."),
-    click.option("--bin-size", type=float, metavar="S", help="Seconds of a bin for spikes (NWB)."),
+    click.option("--unit", metavar="COLUMN", help="Column of a table of spikes that has the unit."),
+    click.option("--bin-size", type=float, metavar="S", help="Seconds of a bin for spikes."),
+    click.option(
+        "--units", metavar="WHICH", help='Units (NWB, phy): "quality=good", "group=good|mua", all.'
+    ),
+    click.option("--t-start", type=float, metavar="S", help="Where the bins of spikes begin."),
+    click.option("--t-stop", type=float, metavar="S", help="Where they end."),
     click.option("--epochs", metavar="NAME", help="Intervals (NWB) that become segments: trials."),
     click.option("--window", type=int, metavar="N", help="Samples of a spectrogram's window."),
     click.option("--hop", type=int, metavar="N", help="Samples from one window to the next."),
+    click.option("--scale", type=_SpectrogramScale(), help="Of the spectrogram.  [default: sqrt]"),
     click.option(
-        "--scale", type=click.Choice(["log", "magnitude", "power"]), help="Of the spectrogram."
+        "--noise-floor",
+        type=float,
+        metavar="X",
+        help="Share of the time that a frequency of a sound is silent; that level is taken off.  "
+        "[default: 0.1 for sqrt and log1p]",
     ),
     click.option("--channel", type=int, metavar="N", help="Of a sound, from 0; else their mean."),
     click.option("--max-bytes", type=int, metavar="N", help="What compressed data may unpack to."),
@@ -74,7 +101,8 @@ _READING = (
 )
 _NAMES = (
     "kind", "key", "orientation", "rate", "negatives", "missing", "time", "bin_size", "epochs",
-    "window", "hop", "scale", "channel", "max_bytes",
+    "window", "hop", "scale", "noise_floor", "channel", "max_bytes", "unit", "units", "t_start",
+    "t_stop",
 )  # fmt: skip
 
 
@@ -115,6 +143,27 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def notes_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--notes/--no-notes``."""
+    return click.option(
+        "--notes/--no-notes",
+        default=True,
+        help="Heed what was said in the explorer (MODEL.explore.json).  [default: if it is there]",
+    )(command)
+
+
+def notes_of(path: Path, model: CNMF, heeded: bool) -> Annotations | None:
+    """What was said of a model in the explorer; None if nothing was, or it is not heeded."""
+    if not heeded:
+        return None
+    from motifold.findings.annotations import AnnotationsError, annotations_path, read_annotations
+
+    try:
+        return read_annotations(annotations_path(path), model)
+    except AnnotationsError as error:
+        raise Failure(f"{error} Or leave it aside: --no-notes.", EXIT_DATA) from error
+
+
 def sort_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--sort/--no-sort``, of the report."""
     return click.option(
@@ -146,6 +195,7 @@ def recording_of(
     ``isolate``: whether in a process of its own, unless the options say.
     """
     from motifold.io import RecordingError, read
+    from motifold.io.spikes import with_units
 
     said = options.pop("isolate", None)
     isolate = isolate if said is None else said
@@ -158,11 +208,17 @@ def recording_of(
     if origin is not None and origin["options"].get("kind", Path(origin["source"]).suffix) == (
         given.get("kind", path.suffix)
     ):
-        given = {**origin["options"], **given}
+        ends = () if same_source(path, origin["source"]) else ("t_start", "t_stop")
+        kept = {name: value for name, value in options_of_then(origin).items() if name not in ends}
+        given = {**kept, **given}
     if model is not None and model.allow_negative:
         given.setdefault("negatives", "keep")
     recording = read(path, isolate=isolate, **given)
     if model is not None:
+        aligned = with_units(recording, getattr(model, "feature_names_in_", None))
+        if aligned is not recording:
+            say(f"Hint: {aligned.hints[-1]}", err=True)
+            recording = aligned
         N, (T, found) = model.n_features_in_, recording.shape
         if found != N:
             fix = "Give a recording of the features that the model was fitted to."
@@ -171,6 +227,26 @@ def recording_of(
             raise RecordingError(f"{path}: it has {found} features, the model {N}. {fix}")
         _check_names(path, recording, model)
     return recording
+
+
+def same_source(path: Path, source: str) -> bool:
+    """Whether it is the file of the fit: where its recording begins says nothing about others."""
+    from motifold.files import same_file
+
+    return same_file(path, Path(source))
+
+
+def options_of_then(origin: dict[str, Any]) -> dict[str, Any]:
+    """The options of the fit; those of a sound in 0.1 were what was the default then."""
+    from motifold.io.reading import READERS
+
+    options: dict[str, Any] = origin["options"]
+    kind = str(options.get("kind", Path(origin["source"]).suffix)).lstrip(".").lower()
+    if READERS.get(f".{kind}") != "audio" or {"window", "hop", "scale"} <= {*options}:
+        return options
+    from motifold.io.audio import OF_0_1
+
+    return {**OF_0_1, **options}
 
 
 def _check_names(path: Path, recording: Recording, model: CNMF) -> None:
@@ -211,7 +287,12 @@ def in_words_of_options(message: str) -> str:
     message = re.sub(r"""\bbeta_loss=["']?([\w.-]*\w)["']?""", r"--loss \1", message)
     message = message.replace("allow_negative=True", "--negatives keep")
     message = re.sub(
-        rf"""\b(solver|{names})=["'](\w+)["']""",
+        rf"""\b(solver|{names})=(["'])([^"']+)\2""",
+        lambda m: f"--{m[1].replace('_', '-')} {_quoted(m[3])}",
+        message,
+    )
+    message = re.sub(
+        r"\b(bin_size|t_start|t_stop|max_bytes)=([\d.e-]*\d)",
         lambda m: f"--{m[1].replace('_', '-')} {m[2]}",
         message,
     )
@@ -220,6 +301,11 @@ def in_words_of_options(message: str) -> str:
         lambda m: f"{m[1]} --{m[2].replace('_', '-')}",
         message,
     )
+
+
+def _quoted(value: str) -> str:
+    """As the shell takes it."""
+    return value if re.fullmatch(r"[\w.-]+", value) else f'"{value}"'
 
 
 @contextlib.contextmanager
@@ -272,4 +358,9 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.9g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    text = str(value)
+    if any(sign in text for sign in ',"\r\n'):  # a name from a file
+        return '"' + text.replace('"', '""') + '"'
+    return text

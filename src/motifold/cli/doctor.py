@@ -28,8 +28,8 @@ _OPTIONAL = {
 def command(as_json: bool) -> None:
     """Tell what motifold runs on.
 
-    Versions, threads, BLAS, caches, folders of data: the output belongs in a report of a bug. The
-    exit code is 1 if something needed is broken.
+    Versions, threads, BLAS, GPUs, caches, folders of data: the output belongs in a report of a bug.
+    The exit code is 1 if something needed is broken.
 
     \b
     Examples:
@@ -56,6 +56,7 @@ def _examined() -> dict[str, Any]:
         "versions": _versions(problems),
         "optional": _optional(),
         "threads": _threads(),
+        "gpu": _gpus(),
         "cache": _numba_cache(problems),
         "data": _data_folders(),
         "problems": problems,
@@ -97,6 +98,13 @@ def _threads() -> dict[str, Any]:
         if name in os.environ:
             told[name] = os.environ[name]
     return told
+
+
+def _gpus() -> dict[str, str]:
+    """Every GPU, or why there is none; none is no problem."""
+    from motifold.engines.cuda import Census
+
+    return Census().facts
 
 
 def _numba_cache(problems: list[str]) -> dict[str, Any]:

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from motifold.cli._following import check_following, follow_events, live_events_options
-from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
+from motifold.cli._midi import ENDINGS, keep_midi
+from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep, keep_text
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    csv_text,
     friendly,
     load_model,
     model_argument,
+    notes_of,
+    notes_option,
     output_option,
     print_json,
     reading_options,
     recording_of,
 )
 from motifold.cli._terminal import say
+
+if TYPE_CHECKING:
+    from motifold.estimator import CNMF
+    from motifold.findings import Table
+    from motifold.findings.annotations import Annotations
+
+_ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDINGS}
 
 
 @click.command("events", cls=FileCommand)
@@ -32,18 +41,44 @@ from motifold.cli._terminal import say
 @click.option(
     "--threshold",
     type=click.FloatRange(0),
-    default=0.3,
-    show_default=True,
-    help="Least strength, in units of the motif's typical one.",
+    help="Least strength, in units of the motif's typical one.  [default: 0.3, or as noted]",
 )
-@click.option("--refractory", type=click.FloatRange(0), metavar="S", help="Seconds between two.")
+@click.option(
+    "--refractory",
+    type=click.FloatRange(0),
+    metavar="S",
+    help="Seconds between two.  [default: where the motif no longer resembles itself]",
+)
+@click.option(
+    "--partial", is_flag=True, help="Tell also events that the end of a segment cuts off."
+)
+@click.option(
+    "--to",
+    "kind_of_output",
+    type=click.Choice(["csv", "pynapple", "nwb", "midi"]),
+    default="csv",
+    show_default=True,
+    help="What to write: a table, a pynapple TsGroup (npz), intervals in an NWB file, or a MIDI "
+    "file of drums (motif k is note 36 + k; needs mido).",
+)
+@click.option(
+    "--session",
+    type=FILE,
+    metavar="NWB",
+    help="With --to nwb: write a copy of this file, with the intervals added.",
+)
+@notes_option
 @reading_options
 def command(
     model: Path,
     data: Path | None,
     output: Path | None,
-    threshold: float,
+    threshold: float | None,
     refractory: float | None,
+    partial: bool,
+    kind_of_output: str,
+    session: Path | None,
+    notes: bool,
     as_json: bool,
     source: Path | None,
     follow: bool,
@@ -53,62 +88,131 @@ def command(
 ) -> None:
     """List when each motif occurs, as CSV.
 
-    The columns are motif (from 0, as in components_), segment (from 0), time, bin and strength.
-    Times are in seconds from the start of the segment where the rate is known, else in bins. Of a
-    recording with missing entries (--missing mask), events of which less than half is observed are
-    left out; without --data nothing is known of what was missing.
+    The columns are motif (from 0, as in components_), segment (from 0), time (of the motif's first
+    lag), bin, strength, start (the same from the start of the segment), peak (of the motif's
+    strongest lag), with --data explained (share of the recording's power there), observed (share of
+    the motif that was) and partial (1 if the end cuts it off). Times are in seconds where the rate
+    is known, else in bins; time and peak are on the recording's clock. Events of which less than
+    half was observed are left out, and without --partial those that the end of a segment cuts off.
+
+    What was said in the explorer is heeded: thresholds of each motif, motifs that were merged or
+    hidden, events that were rejected, and names, in a column more (--no-notes leaves it aside).
 
     With --follow rows are taken as they come, from standard input (-) or a csv or npy file that is
     being written, one time bin on a line; each event is printed as JSON on a line of its own as
     soon as it is final. Its certainty, 0 to 1, tells how far it can be relied on with a short
-    --latency.
+    --latency. What was said in the explorer does not count there.
 
     \b
     Examples:
       motifold events model.npz
       motifold events model.npz --data another.npy -o events.csv
+      motifold events model.npz --to pynapple -o events.npz
+      motifold events model.npz --to nwb -o events.nwb --session session.nwb
+      motifold events drums.npz --to midi -o drums.mid
       rig | motifold events model.npz - --follow
     """
     with friendly():
         if follow or source is not None:
-            check_following(follow, {"--data": data, "--output": output})
+            others: dict[str, Any] = {"--data": data, "--output": output, "--session": session}
+            others |= {"--partial": partial or None}
+            others |= {"--to": None if kind_of_output == "csv" else kind_of_output}
+            check_following(follow, others)
             settings: dict[str, Any] = {"threshold": threshold, "refractory": refractory}
             settings |= {"latency": latency, "idle": idle, "rate": options.get("rate")}
             follow_events(model, source, **settings)
             return
-        from motifold.findings import find_events
-
-        inputs = {"the model": model, "the recording": data}
+        inputs = {"the model": model, "the recording": data, "the session": session}
         check_outputs({"--output": output}, inputs)
-        check_ending("--output", output, TABLE)
+        _check_kind(kind_of_output, output, session)
         fitted = load_model(model)
-        origin = fitted.origin_ or {}
-        activations, lengths, rate = None, None, origin.get("rate") or options.get("rate")
-        if data is not None:
-            recording = recording_of(data, options, fitted).checked()
-            activations = fitted.transform(
-                recording.X, lengths=recording.lengths, mask=recording.mask
+        if data is None and fitted.held_out_ is not None:
+            read_from = (fitted.origin_ or {}).get("source") or "FILE"
+            raise click.UsageError(
+                f"{model} was fitted to a part of its recording, so its own activations do not "
+                f"tell times: give the recording, --data {read_from}."
             )
-            lengths, rate = recording.lengths, recording.rate
-            if recording.mask is not None:
-                from motifold.findings.decomposition import Decomposition
-
-                activations = Decomposition.of(fitted, recording.X, activations, lengths).known
-        events = find_events(
-            fitted,
-            activations,
-            lengths=lengths,
-            rate=float(rate or 1.0),
-            threshold=threshold,
-            refractory=refractory,
-        )
-        rows = [[record[name] for name in events.columns] for record in events]
-        text = csv_text(events.columns, rows)
+        rule = {"threshold": threshold, "refractory": refractory, "partial": partial}
+        found, rate = _found(fitted, data, options, notes_of(model, fitted, notes), rule)
         if output is not None:
-            keep_text(output, text, "The list")
+            duration = fitted.n_lags / (rate or 1.0)
+            _write(found, kind_of_output, output, session, duration)
         if as_json:
-            print_json({"events": events.records})
+            print_json({"events": found.records})
         elif output is None:
-            say(text, nl=False)
+            say(_csv(found), nl=False)
         else:
-            say(f"{len(events)} events: {output}")
+            say(f"{len(found)} events: {output}")
+
+
+def _check_kind(kind: str, output: Path | None, session: Path | None) -> None:
+    check_ending("--output", output, _ENDINGS[kind])
+    if kind != "csv" and output is None:
+        raise click.UsageError(f"--to {kind} needs a file: give --output.")
+    if session is not None and kind != "nwb":
+        raise click.UsageError("--session goes with --to nwb alone.")
+
+
+def _found(
+    fitted: CNMF,
+    data: Path | None,
+    options: dict[str, Any],
+    said: Annotations | None,
+    rule: dict[str, Any],
+) -> tuple[Table, float | None]:
+    """The events, counted as was said in the explorer, and the rate where it is known."""
+    from motifold.findings import find_events
+    from motifold.findings.annotated import annotated_events, with_names
+    from motifold.findings.annotations import THRESHOLD, recording_key
+    from motifold.findings.unseen import prepared_recording
+
+    origin = fitted.origin_ or {}
+    rate, key = origin.get("rate") or options.get("rate"), None
+    of_the_data: dict[str, Any] = {"starts": origin.get("starts")}
+    if data is not None:
+        recording = recording_of(data, options, fitted).checked()
+        key = None if said is None else recording_key(recording.X)
+        recording = prepared_recording(fitted, recording)
+        activations = fitted.transform(recording.X, lengths=recording.lengths, mask=recording.mask)
+        rate = recording.rate
+        of_the_data = {
+            "activations": activations,
+            "lengths": recording.lengths,
+            "X": recording.X,
+            "starts": recording.starts,
+        }
+    rate = None if rate is None else float(rate)
+    if rate is None:
+        of_the_data["starts"] = None  # bins are not counted in seconds
+    if said is None:
+        threshold = THRESHOLD if rule["threshold"] is None else rule["threshold"]
+        rule = rule | {"threshold": threshold}
+        return find_events(fitted, rate=rate or 1.0, **rule, **of_the_data), rate
+    activations = of_the_data.pop("activations", None)
+    counted = {"rate": rate or 1.0, **rule, **of_the_data}
+    found = annotated_events(fitted, activations, said, key=key, **counted)
+    return with_names(found, said), rate
+
+
+def _csv(table: Table) -> str:
+    """What is true is 1, so that any reader takes it."""
+    from motifold.findings.annotated import events_csv
+
+    return events_csv(table)
+
+
+def _write(table: Table, kind: str, output: Path, session: Path | None, duration: float) -> None:
+    from motifold.io.events import events_to_nwb, save_pynapple
+
+    if kind == "csv":
+        keep_text(output, _csv(table), "The list")
+    elif kind == "midi":
+        keep_midi(output, table)
+    elif kind == "pynapple":
+        keep(output, lambda place: save_pynapple(table, place), "The list")
+    else:
+        keep(
+            output,
+            lambda place: events_to_nwb(table, place, duration=duration, session=session),
+            "The list",
+        )

@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motifold.cli._fitting import FittingCommand, given_parameters, model_options
-from motifold.cli._following_fit import FollowedFit, fit_follow_options, follow_fit
+from motifold.cli._following_fit import (
+    FollowedFit,
+    fit_follow_options,
+    follow_fit,
+    refuse_with_follow,
+)
 from motifold.cli._outputs import (
     PAGE,
     beside,
@@ -18,6 +23,12 @@ from motifold.cli._outputs import (
     check_no_other_ending,
     check_outputs,
     keep,
+)
+from motifold.cli._preparing import (
+    FittedPart,
+    given_preparation,
+    part_to_fit,
+    preparing_options,
 )
 from motifold.cli._shared import (
     EXIT_DATA,
@@ -35,7 +46,9 @@ from motifold.cli._shared import (
 from motifold.cli._terminal import exit_code, say
 
 if TYPE_CHECKING:
+    from motifold.data.held_out import HoldOut
     from motifold.estimator import CNMF
+    from motifold.findings import Significance
     from motifold.io import Recording
     from motifold.storage.checkpoint import Checkpoint
 
@@ -81,6 +94,13 @@ _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no
     metavar="S",
     help="Seconds between two checkpoints.",
 )
+@click.option(
+    "--test-fraction",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="X",
+    help="Hold out this share of the time, in blocks, and test the motifs there.",
+)
+@preparing_options
 @fit_follow_options
 @model_options
 @reading_options
@@ -92,6 +112,7 @@ def command(
     resume: bool,
     restart: bool,
     checkpoint_every: float,
+    test_fraction: float | None,
     as_json: bool,
     n_lags: str,
     follow: bool,
@@ -106,6 +127,9 @@ def command(
     and on Ctrl-C and SIGTERM; the same command with --resume goes on from it and ends with the
     same result. When the fit is done the checkpoint is removed.
 
+    With --test-fraction the motifs are found in the rest of the recording and tested on the blocks
+    that were held out; motifold significance and the report know which those are.
+
     With --follow rows are taken as they come, from standard input (-) or a csv or npy file that is
     being written, and the model is learnt from them a chunk at a time (partial_fit). It is saved
     every minute, and at the end: end of input, Ctrl-C, SIGTERM, or a bad line. --resume goes on
@@ -117,13 +141,17 @@ def command(
       motifold fit speech.wav -k 8 -l 0.4s -o speech.npz --report speech.html
       motifold fit song.mat --key SONG --orientation features_first --rate SONGfs -k 3 -l 0.25s
       motifold fit session.nwb --bin-size 0.02 -k 4 -l 1s --resume
+      motifold fit spikes.csv --unit neuron --time seconds --bin-size 0.02 -k 2 -l 0.5s
+      motifold fit kilosort/ --bin-size 0.02 -k 4 -l 1s
       motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
       motifold fit counts.npy -k 5 -l 20 --loss kl
+      motifold fit counts.npy -k 5 -l 20 --sqrt --smooth 2 --test-fraction 0.3
       rig | motifold fit - -k 5 -l 20 --follow
     """
     if follow:
         asked = FollowedFit(file, output, n_lags, checkpoint_every, resume, restart, chunk, forget)
-        follow_fit(asked, idle, report, as_json, options)
+        refuse_with_follow(report, test_fraction, options)
+        follow_fit(asked, idle, as_json, options)
         return
     with friendly():
         saved = beside(output, ".checkpoint")
@@ -132,12 +160,16 @@ def command(
         check_no_other_ending("--output", output, ".npz")
         check_ending("--report", report, PAGE)
         recording = recording_of(file, options).checked()
+        preparation = given_preparation(options, recording)
         model = _model(recording, n_lags, options)
-        checkpoint = _checkpoint(model, recording, saved, checkpoint_every, resume, restart)
+        held = _hold_out(recording, test_fraction, model.n_lags)
+        part = part_to_fit(recording, preparation, held)
+        checkpoint = _checkpoint(model, part, saved, checkpoint_every, resume, restart)
         with _telling_what_is_kept(checkpoint):
-            checkpoint.fit(model, recording.X, lengths=recording.lengths, mask=recording.mask)
+            checkpoint.fit(model, part.X, lengths=part.lengths, mask=part.mask)
             model.set_params(callback=None, verbose=0)
             _keep_origin(model, recording)
+            model.preparation_, model.held_out_ = preparation, held
             keep(output, model.save, "The model")
         checkpoint.remove()
         if report is not None:
@@ -145,7 +177,25 @@ def command(
 
             say("The fit is done; writing the report.", err=True)
             write_report(report, model, recording, sort=sort)
-    _tell(model, recording, output, report, as_json)
+        test = None if held is None else _tested(model, recording)
+    _tell(model, recording, output, report, test, as_json)
+
+
+def _hold_out(recording: Recording, fraction: float | None, L: int) -> HoldOut | None:
+    from motifold.findings import hold_out
+
+    if fraction is None:
+        return None
+    return hold_out(recording.X, fraction, gap=L - 1, lengths=recording.lengths)
+
+
+def _tested(model: CNMF, recording: Recording) -> Significance:
+    """The motifs on what was held out."""
+    from motifold.findings.unseen import Unseen
+
+    unseen = Unseen.of(model, recording)
+    assert unseen is not None
+    return unseen.quickly_tested(model)[0]
 
 
 def _model(recording: Recording, n_lags: str, options: dict[str, Any]) -> CNMF:
@@ -187,7 +237,7 @@ class _Log:
 
 
 def _checkpoint(
-    model: CNMF, recording: Recording, path: Path, every: float, resume: bool, restart: bool
+    model: CNMF, recording: FittedPart, path: Path, every: float, resume: bool, restart: bool
 ) -> Checkpoint:
     from motifold.storage.checkpoint import Checkpoint, identity_of, is_checkpoint
 
@@ -230,23 +280,28 @@ def _keep_origin(model: CNMF, recording: Recording) -> None:
     """Names of the features, and how the data was read, go with the model."""
     import numpy as np
 
+    from motifold.data.given import origin_of
+
     if recording.feature_names is not None:
         model.feature_names_in_ = np.array(recording.feature_names, dtype=object)
-    model.origin_ = {
-        "source": recording.source,
-        "rate": recording.rate,
-        "options": dict(recording.options),
-    }
+    model.origin_ = origin_of(recording)
 
 
 def _tell(
-    model: CNMF, recording: Recording, output: Path, report: Path | None, as_json: bool
+    model: CNMF,
+    recording: Recording,
+    output: Path,
+    report: Path | None,
+    test: Significance | None,
+    as_json: bool,
 ) -> None:
     if as_json:
         names = ("beta_loss", "loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
         told = {name.rstrip("_"): getattr(model, name) for name in names}
         shape = {"time_bins": recording.shape[0], "features": recording.shape[1]}
         shape["missing"] = 0 if recording.mask is None else int((~recording.mask).sum())
+        losses = model.start_losses_
+        told["start_losses"] = None if losses is None else losses.tolist()
         print_json(
             {
                 "model": output,
@@ -255,9 +310,11 @@ def _tell(
                 "motifs": model.n_components,
                 "lags": model.n_lags,
                 **told,
+                **_told_of_the_data(model, test),
             }
         )
         return
+    from motifold.findings import start_agreement
     from motifold.model.losses import loss_of
 
     loss = loss_of(model.beta_loss)
@@ -271,4 +328,25 @@ def _tell(
         f"({by}relative loss {model.loss_:.4f}); "
         f"{model.stop_reason_} after {model.n_iter_} iterations."
     )
+    agreement = start_agreement(model)
+    if agreement is not None and agreement.n_starts > 1:
+        say(agreement.sentence)
+    if model.preparation_ is not None:
+        say(f"Prepared: {model.preparation_.describe()}.")
+    if test is not None and model.held_out_ is not None:
+        say(
+            f"{int(test.significant.sum())} of {int(test.tested.sum())} motifs are significant in "
+            f"the {100 * model.held_out_.share:.0f}% of the recording that were held out "
+            f"(motifold significance {output} tells more)."
+        )
     say(f"Model: {output}" + (f"\nReport: {report}" if report else ""))
+
+
+def _told_of_the_data(model: CNMF, test: Significance | None) -> dict[str, Any]:
+    """For machines: what was done to the data, what was held out, and the test there."""
+    done, held = model.preparation_, model.held_out_
+    return {
+        "preparation": None if done is None else done.describe(),
+        "held_out": None if held is None else [list(stretch) for stretch in held.stretches],
+        "significance": None if test is None else test.table.records,
+    }

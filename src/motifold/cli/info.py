@@ -91,13 +91,27 @@ def _of_a_model(file: Path) -> dict[str, Any]:
         "iterations": model.n_iter_,
         "stop_reason": model.stop_reason_,
         "loss": model.loss_,
+        "agreement": _starts(model),
         "kkt_residual": model.kkt_residual_,
         "fitted_to": origin.get("source"),
         "rate": origin.get("rate"),
+        "starts": list(origin.get("starts") or []),
+        "preparation": None if model.preparation_ is None else model.preparation_.describe(),
+        "held_out": None if model.held_out_ is None else f"{100 * model.held_out_.share:.3g}%",
     }
 
 
+def _starts(model: Any) -> str | None:
+    """How many starts of the fit ended alike, where there were several."""
+    from motifold.findings import start_agreement
+
+    found = start_agreement(model)
+    return None if found is None or found.n_starts == 1 else found.sentence
+
+
 def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:
+    from scipy.sparse import issparse
+
     recording = recording_of(file, options, isolate=True)
     T, N = recording.shape
     values = _examined(recording)
@@ -111,6 +125,8 @@ def _of_a_recording(file: Path, options: dict[str, Any]) -> dict[str, Any]:
         "rate": recording.rate,
         "seconds": recording.seconds,
         "segments": 1 if recording.lengths is None else len(recording.lengths),
+        "starts": list(recording.starts or []),
+        "sparse": issparse(recording.X),
         **values,
         "feature_names": list(recording.feature_names or []),
         "hints": hints,

@@ -14,6 +14,8 @@ from motifold.cli._shared import (
     friendly,
     load_model,
     model_argument,
+    notes_of,
+    notes_option,
     output_option,
     print_json,
     reading_options,
@@ -28,9 +30,16 @@ from motifold.cli._terminal import say
 @click.option("--data", type=FILE, required=True, metavar="FILE", help="The recording.")
 @output_option("report.html", metavar="HTML", help="The page.")
 @sort_option
+@notes_option
 @reading_options
 def command(
-    model: Path, data: Path, output: Path, sort: bool | None, as_json: bool, **options: Any
+    model: Path,
+    data: Path,
+    output: Path,
+    sort: bool | None,
+    notes: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Write a report: one HTML file that needs nothing else.
 
@@ -52,7 +61,8 @@ def command(
         check_ending("--output", output, PAGE)
         fitted = load_model(model)
         recording = recording_of(data, options, fitted)
-        write_report(output, fitted, recording, sort=sort)
+        said = notes_of(model, fitted, notes)
+        write_report(output, fitted, recording, sort=sort, notes=said)
     if as_json:
         print_json({"report": output, "bytes": output.stat().st_size})
     else:

@@ -9,6 +9,7 @@ import click
 
 from motifold.cli._fitting import SweepingCommand, given_parameters, model_options
 from motifold.cli._outputs import TABLE, beside, check_ending, check_outputs, keep_text
+from motifold.cli._preparing import given_preparation, preparing_options
 from motifold.cli._shared import (
     FILE,
     csv_text,
@@ -57,6 +58,7 @@ from motifold.cli._terminal import exit_code, say
 @click.option("--n-jobs", type=int, metavar="N", help="Processes; all cores without it.")
 @output_option("sweep.csv", metavar="CSV", help="The table of runs.")
 @click.option("--store", type=FILE, metavar="FILE", help="Finished runs.  [default: OUTPUT.runs]")
+@preparing_options
 @model_options
 @reading_options
 def command(
@@ -100,11 +102,13 @@ def command(
         recording = recording_of(file, options).checked()
         if recording.signed:
             grid["allow_negative"] = True
+        preparation = given_preparation(options, recording)
         try:
             found = sweep(
                 recording.X,
                 lengths=recording.lengths,
                 mask=recording.mask,
+                preparation=preparation,
                 n_components=_whole_numbers(n_components),
                 n_lags=[recording.bins(text) for text in n_lags.split(",")],
                 n_seeds=seeds,
@@ -122,11 +126,14 @@ def command(
         rows = [[record[name] for name in table.columns] for record in table]
         keep_text(output, csv_text(table.columns, rows), "The table")
     if as_json:
-        print_json({"output": output, "runs": table.records, "suggested": found.suggested})
+        told = {"suggested": found.suggested, "notes": found.notes}
+        print_json({"output": output, "runs": table.records, **told})
         return
     say(repr(table))
     for name, value in found.suggested.items():
         say(f"Suggested {name}: {'no clear answer' if value is None else value}")
+    for note in found.notes:
+        say(f"Note: {note}", err=True)
     say(f"{len(table)} runs: {output}")
 
 

@@ -31,7 +31,8 @@ from motifold.cli._terminal import say
 def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any) -> None:
     """Find the activations of a model's motifs in a recording.
 
-    The file is read as the one of the fit was, unless options say otherwise.
+    The file is read as the one of the fit was, unless options say otherwise, and prepared as it was
+    (smoothing, scaling and so on, by what was learnt in the fit).
 
     \b
     Examples:
@@ -41,6 +42,7 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
     import numpy as np
 
     from motifold.findings.decomposition import Decomposition
+    from motifold.findings.unseen import prepared_recording
 
     if output.suffix not in (".npy", ".csv"):
         raise click.UsageError(f"--output: {output} must end in .npy or .csv.")
@@ -49,6 +51,7 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
         check_outputs({"--output": output}, inputs)
         fitted = load_model(model)
         recording = recording_of(file, options, fitted).checked()
+        recording = prepared_recording(fitted, recording)
         activations = fitted.transform(recording.X, lengths=recording.lengths, mask=recording.mask)
         if output.suffix == ".npy":
             keep(output, lambda place: _save(place, activations), "The result")

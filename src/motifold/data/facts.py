@@ -85,10 +85,13 @@ def scan(
 
 
 def _blocks(data: Data, width: int) -> Iterator[tuple[Block, Array]]:
-    """The blocks of the data and what they hold; of a sparse matrix, its entries as one row."""
+    """The blocks of the data and what they hold; of a sparse matrix, its entries as one row.
+
+    What a source holds elsewhere, on a GPU, is looked at there (``glance``).
+    """
     if data.n_entries is None:
         for segment, a, b in data.blocks(width):
-            yield (segment, a, b), segment.rows(a, b)
+            yield (segment, a, b), getattr(segment.source, "glance", segment.rows)(a, b)
         return
     for segment in data.segments:
         assert segment.sparse is not None

@@ -19,6 +19,8 @@ from motifold.model import Array, Mask
 
 _ROWS_AT_A_TIME = 4096
 
+_LEAST_FREQUENCIES = 129  # of a spectrogram as others make them: windows of 256 samples
+
 
 def check_recording(
     X: Any,
@@ -121,7 +123,7 @@ def recording_of(X: Any, lengths: Any = None, segments: Any = None, mask: Any = 
         arrays = check_recording(X, lengths, segments, check_values=False)
     if mask is None:
         return Data.of(arrays, listed=listed)
-    masks = _check_mask(mask, [array.shape for array in arrays])
+    masks = check_mask(mask, [array.shape for array in arrays])
     if all(observed.all() for observed in masks):
         return Data.of(arrays, listed=listed)
     if not any(observed.any() for observed in masks):
@@ -161,7 +163,7 @@ def check_masked_recording(
     return arrays, masks or None
 
 
-def _check_mask(mask: Any, expected: list[tuple[int, int]]) -> list[Mask]:
+def check_mask(mask: Any, expected: list[tuple[int, int]]) -> list[Mask]:
     """The mask, cut like the recording, whose segments have these shapes."""
     if is_list_of_segments(mask):
         parts = [part.toarray() if issparse(part) else np.asarray(part) for part in mask]
@@ -314,6 +316,42 @@ def check_fixed(fixed: Any, K: int, given: bool) -> Mask | None:
             f"fixed_components must be a list of indices or of booleans, not {fixed!r}."
         )
     return chosen if chosen.any() else None
+
+
+def looks_turned(T: int, N: int) -> bool:
+    """Whether (T, N) is the shape of a spectrogram as librosa gives it, (frequency, time).
+
+    A transform of 256, 512, … samples has one frequency more than half of them. Nobody counts time
+    bins like that, unless frequencies are counted so, too.
+    """
+
+    def frequencies(n: int) -> bool:
+        return n >= _LEAST_FREQUENCIES and (n - 1) & (n - 2) == 0
+
+    return frequencies(T) and not frequencies(N)
+
+
+def check_support(support: Any, lengths: list[int], K: int) -> Mask:
+    """Where activations may differ from zero, (T, K); a list of arrays for as many segments."""
+    name, T = "activation_support", sum(lengths)
+    listed = is_list_of_segments(support)
+    rows = [len(part) for part in support] if listed else lengths
+    if rows != lengths:
+        raise ValueError(f"{name}: its segments have {rows} rows, those of X {lengths}.")
+    array = np.concatenate([np.asarray(part) for part in support]) if listed else support
+    array = np.asarray(array)
+    if array.shape != (T, K):
+        raise ValueError(
+            f"{name} must have shape (n_samples, n_components) = {(T, K)}, as the activations; it "
+            f"has {array.shape}."
+        )
+    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
+        raise ValueError(
+            f"{name} must be True (or 1) where a motif may start, and False (or 0) elsewhere."
+        )
+    if not array.any():
+        raise ValueError(f"{name} is False everywhere: no motif may start at any time.")
+    return np.ascontiguousarray(array, dtype=bool)
 
 
 def _as_array(X: Any, name: str) -> Array:

@@ -279,8 +279,13 @@ class Engine(Protocol):
     def take(self, H: Activations, rows: Rows | None) -> Activations:
         """The activations of these rows; all of them if None."""
 
-    def worst_window(self, W: Motifs, H: Activations) -> tuple[int, Array] | None:
-        """Where L bins are explained worst: their first row, and max(0, X − X̂) there (L, N)."""
+    def worst_window(
+        self, W: Motifs, H: Activations, k: int | None = None
+    ) -> tuple[int, Array] | None:
+        """Where L bins are explained worst: their first row, and max(0, X − X̂) there (L, N).
+
+        With k, of those that motif k may start at.
+        """
 
     def plant(
         self, W: Motifs, H: Activations, k: int, t: int, window: Array

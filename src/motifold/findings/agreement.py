@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
 from motifold.engines.cpu.threads import Workers
 from motifold.engines.cpu.toeplitz import windows
+from motifold.findings.hidden import known_activations
 from motifold.findings.overlap import Floats
+from motifold.fit.starts import StartAgreement, agreement_of
 from motifold.model.motifs import motif_grams
 
 _ROWS = 4096  # bins at a time
@@ -46,7 +49,7 @@ def reconstruction_gram(motifs: Floats, activations: Floats, segments: Segments)
     return gram + whole + mixed + mixed.T
 
 
-def dissimilarity(a: Any, b: Any) -> float:
+def dissimilarity(a: Any, b: Any, *, mask: Any = None) -> float:
     """DISSX of two fits of the same data: 0 if they explain it by the same parts, 1 by no like.
 
     (2K − Σ_j max_i c_ij − Σ_i max_j c_ij) / 2K with c_ij the cosine between the reconstruction of
@@ -58,6 +61,9 @@ def dissimilarity(a: Any, b: Any) -> float:
     a, b : CNMF
         Fitted to the same data; n_components and n_lags may differ, and with different numbers of
         motifs 2K is the number of motifs in both.
+    mask : array-like of bool, of shape (n_samples, n_features), or None
+        True where that data was observed; None means what the fits know of it. Activations of which
+        less than half of the motif was observed count for nothing.
 
     Returns
     -------
@@ -83,7 +89,7 @@ def dissimilarity(a: Any, b: Any) -> float:
             f"a and b were not fitted to the same data: {a.components_.shape[2]} and "
             f"{b.components_.shape[2]} features."
         )
-    first, second = ((fit.components_, fit.activations_) for fit in (a, b))
+    first, second = ((fit.components_, known_activations(fit, mask)) for fit in (a, b))
     return dissimilarity_of_factors(first, second, Segments(a.lengths_))
 
 
@@ -104,3 +110,32 @@ def dissimilarity_of_factors(a: tuple[Any, Any], b: tuple[Any, Any], segments: S
 def _with_lags(motifs: Floats, L: int) -> Floats:
     """The same motifs with zeros up to L lags."""
     return np.pad(motifs, ((0, 0), (0, L - motifs.shape[1]), (0, 0)))
+
+
+def start_agreement(model: Any) -> StartAgreement | None:
+    """How many starts of a fit (``n_init``) ended like the best one.
+
+    Parameters
+    ----------
+    model : CNMF
+        A fitted model.
+
+    Returns
+    -------
+    StartAgreement or None
+        None where the model's file does not tell the losses of the starts (those of 0.1).
+
+    Examples
+    --------
+    >>> from motifold import CNMF
+    >>> from motifold.datasets import make_sequences
+    >>> from motifold.findings import start_agreement
+    >>> X = make_sequences(300, 20, 2, 8, activation_probability=0.05, random_state=0).X
+    >>> found = start_agreement(CNMF(2, 8, n_init=5, random_state=0).fit(X))
+    >>> found.n_starts, 1 <= found.agreeing <= 5
+    (5, True)
+    """
+    check_is_fitted(model)
+    if model.start_losses_ is None:
+        return None
+    return agreement_of(model.start_losses_, model.beta_loss)

@@ -15,6 +15,10 @@ from motifold.model.losses import SQUARED, Loss, loss_of
 # A test error counts as the lowest if it is within one standard error of it, or within this share
 # of the range of all: differences far below what a motif gives are no reason for one more.
 _NEARLY = 0.03
+# A length will do if it predicts held-out data as well as the best, up to this share.
+_NEARLY_PREDICTED = 0.1
+# What is predicted by chance: below, no length predicts anything.
+_BY_CHANCE = 0.002
 # Motifs with a smaller share of the power do not count for the length.
 _LEAST_SHARE = 0.05
 
@@ -155,15 +159,102 @@ def _unexplained(record: dict[str, Any]) -> float:
     return 1 - loss_of(record.get("beta_loss", SQUARED.name)).explained(record["loss"])
 
 
-def suggest_n_lags(motifs: Table) -> int | None:
+@dataclass(frozen=True)
+class LagCurve:
+    """What is predicted of held-out data over the number of lags, the same folds for each.
+
+    Attributes
+    ----------
+    n_lags : (n,), rising
+    predicted : (n, n_folds), of each fold the run that fitted its training data best
+    mean : (n,), over the folds
+    """
+
+    n_lags: npt.NDArray[np.intp]
+    predicted: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.predicted.mean(axis=1)
+
+    @property
+    def suggested(self) -> int | None:
+        """The least L that predicts as much as the best, but for its standard error or 10 %.
+
+        None where none predicts more than chance does.
+        """
+        best = int(self.mean.argmax())
+        if self.mean[best] < _BY_CHANCE:
+            return None
+        lack = self.predicted[best] - self.predicted
+        n = lack.shape[1]
+        error = lack.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(lack))
+        slack = np.maximum(error, _NEARLY_PREDICTED * self.mean[best])
+        return int(self.n_lags[lack.mean(axis=1) <= slack][0])
+
+
+def find_lag_curve(table: Table, n_components: int | None = None) -> LagCurve | None:
+    """What is predicted by L and fold; None where it was not measured, or by several losses.
+
+    ``n_components``: of the runs with so many motifs alone.
+    """
+    if "predicted" not in table.columns or len(losses_of(table)) > 1:
+        return None
+    if n_components is not None and "n_components" in table.columns:
+        table = table.where(n_components=n_components)
+    lags, folds = (np.unique(table[name]).astype(np.intp) for name in ("n_lags", "block"))
+    predicted = np.full((len(lags), len(folds)), np.nan)
+    best = np.full(predicted.shape, np.inf)
+    for record in table:
+        place = np.searchsorted(lags, record["n_lags"]), np.searchsorted(folds, record["block"])
+        if record["train_loss"] < best[place]:
+            best[place], predicted[place] = record["train_loss"], record["predicted"]
+    measured = ~np.isnan(predicted).any(axis=0)
+    return LagCurve(lags, predicted[:, measured]) if measured.any() else None
+
+
+def suggest_n_lags(table: Table, motifs: Table) -> int | None:
+    """The number of lags that a table of runs suggests; None where it cannot tell.
+
+    By what is predicted of held-out data (``LagCurve.suggested``) or, without, by the extent of the
+    motifs, which noise fills if there is much of it.
+    """
+    if len(np.unique(table["n_lags"])) < 2:
+        return None
+    if find_lag_curve(table) is None:
+        return _by_extent(motifs)
+    curve = find_lag_curve(table, suggest_n_components(table))
+    return None if curve is None else curve.suggested
+
+
+def range_notes(table: Table, suggested: dict[str, Any]) -> list[str]:
+    """What to know of suggestions that are the end of the range that was tried, or none."""
+    told = []
+    words = {
+        "n_lags": ("the longest", "motifs may be longer: try longer ones"),
+        "n_components": ("the most", "there may be more: try more"),
+    }
+    for name, (which, then) in words.items():
+        value = suggested.get(name)
+        if value is not None and value == table[name].max():
+            told.append(f"{name}: {value} is {which} tried; {then}.")
+    if "n_lags" in suggested and suggested["n_lags"] is None:
+        told.append("n_lags: no length tried predicts held-out data; there may be no motifs.")
+    elif suggested.get("n_lags") is not None and find_lag_curve(table) is None:
+        told.append(
+            "n_lags: judged by the extent of the motifs, which noise lengthens; measure held-out "
+            'data (test="blocks") to be sure.'
+        )
+    return told
+
+
+def _by_extent(motifs: Table) -> int | None:
     """The least number of lags tried that holds the motifs as the longest lags tried show them.
 
     The median, over runs with the most lags, of the longest effective length of a motif with at
     least 5 % of the power.
     """
     lags = np.unique(motifs["n_lags"])
-    if len(lags) < 2:
-        return None
     longest: dict[Any, int] = {}
     runs = [name for name in motifs.columns if name not in ("motif", "onset", "length", "share")]
     for record in motifs.where(n_lags=int(lags[-1])):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from motifold.estimator import CNMF
+from motifold.findings.hidden import known_activations
 from motifold.findings.matching import MotifMatch, motif_similarity, unit_norm
 from motifold.findings.overlap import Floats, activations_of, checked_motifs
 from motifold.findings.table import Table
@@ -118,7 +119,8 @@ def find_consensus(
     Group after group: of the motifs not yet in a group, the one that has the most and the closest
     copies in other fits leads a group, which takes the most similar motif of each fit. Only motifs
     with a similarity of at least ``min_similarity``, at the best shift in time, are copies; one
-    counts by how far it exceeds that.
+    counts by how far it exceeds that. Motifs of fits with missing entries, of which no activation
+    was mostly observed, take no part.
 
     Parameters
     ----------
@@ -145,7 +147,7 @@ def find_consensus(
     >>> int(consensus.stable.sum()), final.components_.shape
     (2, (2, 8, 20))
     """
-    motifs = [checked_motifs(fit, f"fits[{i}]") for i, fit in enumerate(fits)]
+    motifs = [_seen_motifs(fit, f"fits[{i}]") for i, fit in enumerate(fits)]
     if len(motifs) < 2:
         raise ValueError(f"A consensus needs at least two fits, not {len(motifs)}.")
     for i, part in enumerate(motifs):
@@ -171,6 +173,14 @@ def find_consensus(
         n_fits=len(motifs),
         min_share=min_share,
     )
+
+
+def _seen_motifs(fit: Any, name: str) -> Floats:
+    """The motifs of a fit, empty where all activations lie in gaps: nothing was seen of them."""
+    motifs = checked_motifs(fit, name)
+    if getattr(fit, "observed_", None) is not None:
+        motifs[~known_activations(fit).any(axis=0)] = 0
+    return motifs
 
 
 def _grouped(

@@ -13,11 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
 from motifold.data.masked import with_nan
-from motifold.data.validation import is_list_of_segments, is_sparse
+from motifold.data.observed import Shares, observed_shares
+from motifold.data.validation import check_mask, is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
-from motifold.findings.hidden import mostly_observed
+from motifold.findings.hidden import is_known
 from motifold.findings.overlap import power_of
+from motifold.findings.profiles import motif_extent
 from motifold.findings.rows import RowsOnDemand
+from motifold.model import Mask
 from motifold.model.losses import Loss, loss_of
 from motifold.model.measures import ROWS, Deviance, Power
 
@@ -36,10 +39,16 @@ class Decomposition:
     H: Floats  # (T, K)
     segments: Segments
     X: Floats | RowsOnDemand | None = None  # (T, N), NaN where an entry is missing
+    mask: Mask | None = None  # (T, N), True where observed, where there is no X to show it
 
     @classmethod
     def of(
-        cls, model: CNMF, X: Any = None, activations: Any = None, lengths: Any = None
+        cls,
+        model: CNMF,
+        X: Any = None,
+        activations: Any = None,
+        lengths: Any = None,
+        mask: Any = None,
     ) -> Decomposition:
         """Checked; no activations means those, and the segments, of the training data."""
         check_is_fitted(model)
@@ -54,7 +63,13 @@ class Decomposition:
         if H.ndim != 2 or H.shape[1] != K:
             raise ValueError(f"activations must have shape (n_samples, {K}), not {H.shape}.")
         found = cls(model, H, Segments.of(len(H), lengths))
-        return found if X is None else replace(found, X=found._checked(X))
+        if mask is not None:
+            N = found.shape[1]
+            parts = check_mask(mask, [(size, N) for size in found.segments.lengths])
+            mask = np.concatenate(parts)
+        if X is None:
+            return replace(found, mask=mask)
+        return replace(found, X=_hiding(found._checked(X), mask))
 
     def _checked(self, X: Any) -> Floats | RowsOnDemand:
         data = stacked(X)
@@ -171,9 +186,19 @@ class Decomposition:
     # --- which activations count ------------------------------------------------------------
 
     @cached_property
+    def observed(self) -> Shares | None:
+        """Of each motif's power, placed at each bin, the share that is observed; None if all is."""
+        blocks = [(self._observed(a, b), b - a) for a, b in self._blocks()]
+        if all(shares is None for shares, _ in blocks):
+            return None
+        K = self.H.shape[1]
+        filled = [np.ones((n, K), np.float32) if part is None else part for part, n in blocks]
+        return np.concatenate(filled)
+
+    @cached_property
     def known(self) -> Floats:
         """H, zero where missing entries hide more than half of the motif: it rests on little."""
-        return np.concatenate([self._known(a, b) for a, b in self._blocks()])
+        return self.H if self.observed is None else np.where(is_known(self.observed), self.H, 0)
 
     @cached_property
     def counted(self) -> Floats:
@@ -189,17 +214,51 @@ class Decomposition:
         largest = self._counted(self._known(a, b), a, b).max()
         return float(largest) or float(self.H[a:b].max()) or 1.0
 
+    def unknown(self, a: int, b: int) -> Mask:
+        """Bins a to b in which a motif is hidden, or cut off by the end of its segment, (b − a, K).
+
+        Its activation there rests on little and is no event.
+        """
+        extent = motif_extent(self.model)
+        left = self.segments.left[a:b, None]
+        found: Mask = left < extent.onset + extent.length
+        shares = self._observed(a, b)
+        return found if shares is None else found | ~is_known(shares)
+
     def _known(self, a: int, b: int) -> Floats:
-        H, end = self.H[a:b], b + self.model.components_.shape[1] - 1
-        if self.X is None or self.X.dtype.kind != "f":
-            return H
-        if isinstance(self.X, RowsOnDemand) and not self.X.has_nan:
-            return H
-        observed = ~np.isnan(self.X[a:end])
-        if observed.all():
-            return H
-        lengths = self.segments.within(a, end).lengths
-        return np.where(mostly_observed(self.model, observed, lengths)[: len(H)], H, 0)
+        shares = self._observed(a, b)
+        return self.H[a:b] if shares is None else np.where(is_known(shares), self.H[a:b], 0)
+
+    def _observed(self, a: int, b: int) -> Shares | None:
+        """``observed`` of bins a to b: by the entries that are there, and by what the fit knew."""
+        end = min(b + self.model.components_.shape[1] - 1, len(self.H))
+        kept = self.model.observed_ if self._is_of_the_fit else None
+        shares = None if kept is None else kept[a:b]
+        entries = self._entries(a, end)
+        if entries is None or entries.all():
+            return shares
+        segments = self.segments.within(a, end)
+        parts = segments.split(entries)
+        found = observed_shares(self.model.components_, parts, segments.lengths)
+        assert found is not None
+        return found[: b - a] if shares is None else np.minimum(found[: b - a], shares)
+
+    def _entries(self, a: int, b: int) -> Mask | None:
+        """Which entries of bins a to b are observed; None where nothing says that any is not."""
+        if self.X is None:
+            return None if self.mask is None else self.mask[a:b]
+        if self.X.dtype.kind != "f" or (isinstance(self.X, RowsOnDemand) and not self.X.has_nan):
+            return None
+        found: Mask = ~np.isnan(self.X[a:b])
+        return found
+
+    @cached_property
+    def _is_of_the_fit(self) -> bool:
+        """Whether H is that of the training data, of which the model knows what was missing."""
+        model = self.model
+        if model.observed_ is None or self.segments.lengths != model.lengths_:
+            return False
+        return self.H is model.activations_ or np.array_equal(self.H, model.activations_)
 
     def _counted(self, H: Floats, a: int, b: int) -> Floats:
         whole = self.segments.whole(self.model.components_.shape[1])[a:b]
@@ -258,6 +317,15 @@ class Contributions:
     def explained(self) -> float:
         """Share of the power, or deviance, of all motifs together, at least 0."""
         return max(0.0, self._measure.explained)
+
+
+def _hiding(X: Floats | RowsOnDemand, mask: Mask | None) -> Floats | RowsOnDemand:
+    """X, NaN where the mask says that it is not observed."""
+    if mask is None or mask.all():
+        return X
+    if isinstance(X, RowsOnDemand):
+        return RowsOnDemand(X.matrix, mask if X.mask is None else X.mask & mask)
+    return np.where(mask, X, np.array(np.nan, X.dtype if X.dtype.kind == "f" else np.float64))
 
 
 def stacked(X: Any) -> Any:

@@ -8,19 +8,24 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import find_peaks
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
 from motifold.data.masked import with_nan
 from motifold.data.validation import check_recording, is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
+from motifold.findings.calibration import calibrated
+from motifold.findings.decomposition import Decomposition
 from motifold.findings.overlap import Floats
+from motifold.findings.peaks import Peaks, default_refractory
+from motifold.findings.profiles import motif_extent
 from motifold.findings.rows import RowsOnDemand
 from motifold.findings.table import Table
-from motifold.model import Array
 
-_COLUMNS = ("motif", "segment", "time", "bin", "strength")
+_COLUMNS = (
+    *("motif", "segment", "time", "bin", "strength"),  # these are where 0.1 had them
+    *("start", "peak", "explained", "observed", "partial"),
+)
 
 
 def find_events(
@@ -30,17 +35,31 @@ def find_events(
     lengths: Any = None,
     segments: Any = None,
     rate: float = 1.0,
+    starts: Any = None,
+    mask: Any = None,
+    X: Any = None,
     threshold: float = 0.3,
     refractory: float | None = None,
+    partial: bool = False,
+    fdr: float | None = None,
+    random_state: int | None = 0,
 ) -> Table:
     """List when each motif occurs: the peaks of its activations.
 
     A bin is an event of motif k if its activation is (1) a local maximum, (2) the largest within
     ``refractory`` seconds of it, where stronger peaks come first, and (3) at least ``threshold``
     times the motif's typical strength. The typical strength is Σh²/Σh over the peaks of (1) and
-    (2): their mean weighted by themselves, which small peaks hardly change. Activations so near
-    the end of a segment that the motif is cut off do not count towards it, since they rest on a
-    few lags only.
+    (2): their mean weighted by themselves, which small peaks hardly change.
+
+    Activations that rest on little are no events and set no threshold: those of which less than
+    half of the motif's power was observed, and those so near the end of a segment that the motif
+    is cut off (its onset and effective length, ``motif_extent``, reach beyond it). The latter are
+    told with ``partial=True``. (That a motif begins before bin 0 cannot happen: the model has no
+    activations there.)
+
+    No threshold is right for every recording. With ``fdr`` and the recording itself as ``X``, (3)
+    is instead that shifted recordings have no more than ``fdr`` times as many peaks of that
+    strength: copies of X in which each feature is shifted in time by itself.
 
     Parameters
     ----------
@@ -52,17 +71,50 @@ def find_events(
         Of ``activations``, as in ``CNMF.fit``.
     rate : float, default=1
         Time bins per second; with 1, seconds are bins.
+    starts : sequence of float or None, default=None
+        Seconds, on the recording's clock, of the first bin of each segment; None means 0 for each.
+    mask : array-like of bool, of shape (n_samples, n_features), or None
+        True where the recording was observed. Of the training data the model knows it
+        (``observed_``); give it with the activations of another recording.
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
+        The recording, NaN where an entry is missing; given, the table has ``explained``.
     threshold : float, default=0.3
         Least strength, in units of the typical one.
     refractory : float or None, default=None
-        Least distance of two events of a motif, in seconds; None means half the motif's length.
+        Least distance of two events of a motif, in seconds. None means the first lag at which the
+        motif's correlation with itself, moved by it, is below one half, and 3 bins at least: as
+        near as two occurrences can be told from one that is blurred. It does not depend on
+        ``n_lags``: empty lags change nothing.
+    partial : bool, default=False
+        Tell also events whose motif is cut off by the end of a segment. (One that is nearer than
+        ``refractory`` to a whole one is taken for a part of it.)
+    fdr : float or None, default=None
+        With ``X`` and no activations: share of the events that may be false; each has its
+        ``q_value``. 0.1 is a good choice. ``threshold`` does not count then.
+    random_state : int or None, default=0
+        Seed of the shifts.
 
     Returns
     -------
     Table
         In the order of time, with the columns ``motif`` (position in ``components_``),
-        ``segment``, ``time`` (seconds from the start of the segment to the motif's lag 0), ``bin``
-        (row of the stacked activations) and ``strength`` (the activation at the peak).
+        ``segment``, ``time`` (seconds of the motif's lag 0, on the clock), ``bin`` (row of the
+        stacked activations), ``strength`` (the activation at the peak), ``start`` (seconds from the
+        start of the segment to lag 0), ``peak`` (seconds of the motif's strongest lag, on the
+        clock), ``explained`` (only with X: share of the power of X, in the bins that the motif
+        covers, which the event explains alone), ``observed`` (share of the motif's power that was
+        observed) and ``partial``.
+
+    Notes
+    -----
+    The default refractory was measured on made-up recordings (two motifs of 12 lags in 20 features,
+    1500 bins, three tenths of the events 3 to 7 bins after another; the motifs one lag long,
+    bumps of σ = 1 and 2 bins, Poisson spikes, or jittered by a bin to either side; ``n_lags`` 12
+    and 24, motifs known or fitted). Of all events it finds 95 % and 99.9 % of what it finds is one;
+    with half of ``n_lags``, the default of 0.1, these were 68 % and 100 %. Its worst case are the
+    bumps of σ = 2 with 24 lags: 88 % to 90 %, where half of ``n_lags`` finds 59 %.
+    It was chosen among nine rules on these recordings (two seeds), in which events are seldom
+    nearer than 3 bins: the numbers flatter it, and nearer ones it does not tell apart.
 
     Examples
     --------
@@ -75,27 +127,55 @@ def find_events(
     >>> model = CNMF(1, 4, n_init=10, random_state=0).fit(X)
     >>> find_events(model, rate=10)["time"].tolist()
     [0.5, 2.0, 4.3]
+    >>> find_events(model, rate=10, starts=[100.0])["time"].tolist()
+    [100.5, 102.0, 104.3]
     """
     check_is_fitted(model)
     if not rate > 0:
         raise ValueError(f"rate must be positive (time bins per second), not {rate}.")
     if not threshold >= 0:
         raise ValueError(f"threshold must be 0 or greater, not {threshold}.")
-    K, L, _ = model.components_.shape
+    if fdr is not None:
+        if X is None or activations is not None:
+            raise ValueError("fdr needs the recording, X, and no activations: it finds them.")
+        if not 0 < fdr < 1:
+            raise ValueError(f"fdr must be between 0 and 1, not {fdr}.")
+        more: dict[str, Any] = {"rate": rate, "refractory": refractory, "starts": starts}
+        more |= {"threshold": 0.0, "partial": partial}
+        return calibrated(
+            model,
+            X,
+            lambda H, bounds, seen: find_events(model, H, lengths=bounds, mask=seen, **more),
+            fdr=fdr,
+            lengths=lengths,
+            segments=segments,
+            mask=mask,
+            random_state=random_state,
+        )
+    fit = _taken_apart(model, activations, lengths, segments, X, mask)
+    clock = checked_starts(starts, len(fit.segments.lengths), "the recording")
+    columns = [name for name in _COLUMNS if name != "explained" or X is not None]
+    records = [
+        record
+        for k in range(fit.H.shape[1])
+        for record in _events_of(fit, k, refractory, threshold, partial, rate, clock)
+    ]
+    records.sort(key=lambda record: (record["bin"], record["motif"]))
+    return Table(records, columns)
+
+
+def _taken_apart(
+    model: CNMF, activations: Any, lengths: Any, segments: Any, X: Any, mask: Any
+) -> Decomposition:
+    """The activations, checked, with what is known of the recording."""
     if activations is None:
-        activations, lengths = model.activations_, model.lengths_
+        activations, lengths, segments = model.activations_, model.lengths_, None
+    K = model.components_.shape[0]
     parts = check_recording(activations, lengths, segments, name="activations")
     if parts[0].shape[1] != K:
         raise ValueError(f"activations must have one column per motif, {K}, not {parts[0].shape}.")
-    records = [
-        {"motif": k, "segment": i, "time": t / rate, "bin": start + t, "strength": strength}
-        for k in range(K)
-        for i, start, t, strength in _events(
-            parts, k, L, spacing_of(model, k, refractory, rate)[0], threshold
-        )
-    ]
-    records.sort(key=lambda record: (record["bin"], record["motif"]))
-    return Table(records, _COLUMNS)
+    H = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    return Decomposition.of(model, X, H, [len(part) for part in parts], mask)
 
 
 def spacing_of(model: CNMF, k: int, refractory: float | None, rate: float) -> tuple[int, int]:
@@ -103,30 +183,76 @@ def spacing_of(model: CNMF, k: int, refractory: float | None, rate: float) -> tu
 
     Of live events (``motifold.streaming``), too.
     """
-    L = model.components_.shape[1]
-    gap = L / 2 if refractory is None else refractory * rate
-    if not gap >= 0:
+    if refractory is not None and not refractory >= 0:
         raise ValueError(f"refractory must be 0 or greater, not {refractory}.")
-    return max(1, int(np.ceil(gap))), L
+    motif = np.asarray(model.components_[k], dtype=np.float64)
+    extent = motif_extent(motif[None])
+    gap = default_refractory(motif) if refractory is None else int(np.ceil(refractory * rate))
+    return max(1, gap), int(extent.onset[0] + extent.length[0])
 
 
-def _events(
-    parts: list[Array], k: int, L: int, distance: int, threshold: float
-) -> Iterator[tuple[int, int, int, float]]:
-    """Segment, its first row, bin in it and strength of each event of motif k."""
-    segments = Segments([len(part) for part in parts])
-    is_whole = segments.whole(L)
-    peaks = []
-    whole: list[float] = []  # strengths of motifs that no end cuts off
-    for i, (part, (start, _)) in enumerate(zip(parts, segments, strict=True)):
-        h = np.concatenate([[0.0], part[:, k].astype(np.float64), [0.0]])  # the ends may be peaks
-        bins = find_peaks(h, distance=distance)[0] - 1
-        peaks += [(i, start, int(t), float(h[t + 1])) for t in bins]
-        whole += [float(h[t + 1]) for t in bins if is_whole[start + t]]
-    strengths = np.array(whole or [strength for *_, strength in peaks])
-    total = strengths.sum()
-    typical = float(strengths @ strengths / total) if total > 0 else 0.0
-    return (peak for peak in peaks if peak[3] > 0 and peak[3] >= threshold * typical)
+def _events_of(
+    fit: Decomposition,
+    k: int,
+    refractory: float | None,
+    threshold: float,
+    partial: bool,
+    rate: float,
+    clock: Floats,
+) -> Iterator[dict[str, Any]]:
+    """The records of motif k."""
+    motif = np.asarray(fit.model.components_[k], dtype=np.float64)
+    distance, reach = spacing_of(fit.model, k, refractory, rate)
+    rule = Peaks(fit.segments, distance, threshold, reach)
+    strongest = int(np.square(motif).sum(axis=1).argmax())
+    h, edges = fit.known[:, k].astype(np.float64), fit.segments.edges
+    for t, is_cut in rule.of(h, partial=partial):
+        segment = int(fit.segments.ids[t])
+        start = (t - int(edges[segment])) / rate
+        time = float(clock[segment]) + start
+        record = {"motif": k, "segment": segment, "time": time, "bin": t, "strength": float(h[t])}
+        record |= {"start": start, "peak": time + strongest / rate}
+        if fit.X is not None:
+            record["explained"] = _explained(fit, k, t, distance)
+        observed = 1.0 if fit.observed is None else float(fit.observed[t, k])
+        yield record | {"observed": observed, "partial": is_cut}
+
+
+def _explained(fit: Decomposition, k: int, t: int, distance: int) -> float:
+    """Share of the power of X, in the bins of the motif at t, that the event explains alone.
+
+    The event is the activations nearer to t than the next event may be. NaN where nothing is
+    observed, or all is silent.
+    """
+    assert fit.X is not None
+    motif = np.asarray(fit.model.components_[k], dtype=np.float64)
+    segment = fit.segments.ids[t]
+    first, end = fit.segments.edges[segment : segment + 2].tolist()
+    stop = min(t + len(motif), end)
+    data = np.asarray(fit.X[t:stop], dtype=np.float64)
+    made = np.zeros_like(data)
+    for s in range(max(first, t - distance + 1), min(stop, t + distance)):
+        at, lag = max(0, s - t), max(0, t - s)
+        part = motif[lag : lag + len(data) - at]
+        made[at : at + len(part)] += float(fit.H[s, k]) * part
+    power = float(np.nansum(np.square(data)))
+    background = fit.model.background_
+    left = data if background is None else data - background
+    gain = float(np.nansum(made * (2 * left - made)))
+    return max(0.0, gain / power) if power > 0 else float("nan")
+
+
+def checked_starts(starts: Any, n_segments: int, of: str) -> Floats:
+    """Seconds at which each segment starts; 0 for each if nothing is given."""
+    if starts is None:
+        return np.zeros(n_segments)
+    clock = np.atleast_1d(np.asarray(starts, dtype=np.float64))
+    if clock.shape != (n_segments,) or not np.isfinite(clock).all():
+        raise ValueError(
+            f"starts must hold the seconds at which each of the {n_segments} segments of {of} "
+            f"starts, finite numbers; it is {starts!r}."
+        )
+    return clock
 
 
 # --- averages around events -----------------------------------------------------------------
@@ -174,12 +300,13 @@ def event_triggered_average(
     *,
     lengths: Any = None,
     segments: Any = None,
+    starts: Any = None,
 ) -> EventAverage:
     """Average a signal around the events of each motif.
 
-    The signal may be X itself or anything recorded at the same time, at its own sampling rate;
-    both start at time 0 of their segment. Samples are taken at the nearest time, and what lies
-    beyond the ends of a segment is left out.
+    The signal may be X itself or anything recorded at the same time, at its own sampling rate.
+    Without ``starts``, both start at time 0 of their segment. Samples are taken at the nearest
+    time, and what lies beyond the ends of a segment is left out.
 
     Parameters
     ----------
@@ -193,6 +320,10 @@ def event_triggered_average(
         Samples of the signal per second.
     lengths, segments
         Of the signal, as in ``CNMF.fit``; segments are those of the events, in the same order.
+    starts : sequence of float or None, default=None
+        Seconds, on the clock of the events, of the first sample of each segment of the signal.
+        With it the signal need not be cut as the recording is: an event is looked for in the
+        segment of its own number or, where its time is not in there, in the one that has it.
 
     Returns
     -------
@@ -221,15 +352,13 @@ def event_triggered_average(
         raise ValueError("events is empty: there is nothing to average around.")
     shape = (len(motifs), len(offsets), parts[0].shape[1])
     sums, squares, counts = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.intp)
+    ends = np.array([len(part) for part in parts]) / rate
+    clock = None if starts is None else checked_starts(starts, len(parts), "the signal")
     for record in events:
         m = int(np.searchsorted(motifs, record["motif"]))
-        if not 0 <= record["segment"] < len(parts):
-            raise ValueError(
-                f"An event is in segment {record['segment']}, but the signal has {len(parts)} "
-                "segments: give those of the recording."
-            )
-        part = parts[record["segment"]]
-        places = int(np.round(record["time"] * rate)) + offsets
+        segment, time = _place_of(record, ends, clock)
+        part = parts[segment]
+        places = int(np.round(time * rate)) + offsets
         inside = np.flatnonzero((places >= 0) & (places < len(part)))
         samples = part[places[inside]]
         observed = ~np.isnan(samples)
@@ -238,6 +367,23 @@ def event_triggered_average(
         squares[m, inside] += samples**2
         counts[m, inside] += observed
     return _averaged(motifs, offsets / rate, sums, squares, counts)
+
+
+def _place_of(record: dict[str, Any], ends: Floats, clock: Floats | None) -> tuple[int, float]:
+    """Segment of the signal that an event is in, and seconds from its start."""
+    segment, time = int(record["segment"]), float(record["time"])
+    if clock is None:
+        if not 0 <= segment < len(ends):
+            raise ValueError(
+                f"An event is in segment {segment}, but the signal has {len(ends)} segments: give "
+                "those of the recording, or starts."
+            )
+        return segment, time
+    inside = np.flatnonzero((clock <= time) & (time < clock + ends))
+    if segment not in inside:
+        before = np.flatnonzero(clock <= time)
+        segment = int([*before, *inside][-1]) if len(before) else int(clock.argmin())
+    return segment, time - float(clock[segment])
 
 
 def _averaged(

@@ -11,18 +11,19 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.estimator import CNMF
+from motifold.findings.agreement import StartAgreement, start_agreement
+from motifold.findings.annotated import annotated_events
+from motifold.findings.annotations import Annotations, recording_key
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.events import find_events
+from motifold.findings.members import feature_table
 from motifold.findings.order import FeatureCorrelation, correlation_of, picture_order
-from motifold.findings.shuffles import Significance, significance
+from motifold.findings.rows import RowsOnDemand
+from motifold.findings.shuffles import Significance
 from motifold.findings.table import Table
+from motifold.findings.unseen import Unseen, decomposition_of_the_fit, prepared_recording
 from motifold.io import Recording
 
-_ALPHA = 0.05
-_NULLS = 200  # shuffled copies of each motif, or as many as the correction for K motifs needs
-_SAME_LOSS = 1e-3
-_TEST_WORK = 2e9  # bins × features × motifs × copies that the test may take: some ten seconds
-_TESTED_MOTIFS = 40  # but it takes so many times the length of a motif at least
 _EXCERPT_LAGS = 15  # length of the closer look, in motifs
 _EXCERPT_BINS = 200  # and at least
 
@@ -31,31 +32,59 @@ _EXCERPT_BINS = 200  # and at least
 class Facts:
     """A model, the recording it is shown on, and what follows from the two.
 
-    ``is_training``: whether the recording is the one of the fit. ``significance`` is that of the
-    last ``tested_bins`` bins. ``order``: (N,), features as pictures show them, None for the
-    recording's own order, which ``correlation`` says whether to keep.
+    ``recording`` is prepared as the model's data was. ``is_training``: whether it is the one
+    of the fit. ``unseen`` is what the fit has not seen of it, None if it has seen all, and
+    ``significance`` that of the last ``tested_bins`` bins there; a test on what the fit has seen
+    would mean nothing, and is not made. ``order``: (N,), features as pictures show them, None for
+    the recording's own order, which ``correlation`` says whether to keep.
     """
 
     fit: Decomposition
     recording: Recording
     is_training: bool
     events: Table
-    significance: Significance
+    unseen: Unseen | None
+    significance: Significance | None
     tested_bins: int
     correlation: FeatureCorrelation
     order: npt.NDArray[np.intp] | None
+    n_partial: int = 0  # events that the end of a segment cuts off, which are not among the others
+    notes: Annotations | None = None  # what was said in the explorer
 
     @classmethod
-    def gather(cls, model: CNMF, recording: Recording, sort: bool | None = None) -> Facts:
-        """All of it; ``recording`` is in memory and its values are checked."""
+    def gather(
+        cls,
+        model: CNMF,
+        recording: Recording,
+        sort: bool | None = None,
+        notes: Annotations | None = None,
+    ) -> Facts:
+        """All of it; ``recording`` is in memory and its values are checked, but not prepared."""
+        unseen = Unseen.of(model, recording)
+        tested, tested_bins = (None, 0) if unseen is None else unseen.quickly_tested(model)
+        key = None if notes is None else recording_key(recording.X)
+        recording = prepared_recording(model, recording)
         fit, is_training = _taken_apart(model, recording)
-        events = find_events(
-            model, fit.known, lengths=fit.segments.lengths, rate=recording.rate or 1.0
-        )
+        options: dict[str, Any] = {
+            "lengths": fit.segments.lengths,
+            "rate": recording.rate or 1.0,
+            "starts": None if recording.rate is None else recording.starts,
+            "X": fit.X,
+            "partial": True,
+        }
+        if notes is None:
+            found = find_events(model, fit.H, **options)
+        else:
+            found = annotated_events(model, fit.H, notes, key=key, **options)
+        events = found.where(partial=False)
         correlation = correlation_of(fit)
         has_axis = recording.feature_axis is not None
         order = picture_order(fit, sort, has_axis=has_axis, correlation=correlation)
-        return cls(fit, recording, is_training, events, *_tested(fit), correlation, order)
+        is_training = is_training or (unseen is not None and unseen.kind == "held out")
+        test = unseen, tested, tested_bins
+        n_partial = len(found) - len(events)
+        of_it = fit, recording, is_training, events
+        return cls(*of_it, *test, correlation, order, n_partial, notes)
 
     @property
     def model(self) -> CNMF:
@@ -79,6 +108,9 @@ class Facts:
     @property
     def extremes(self) -> tuple[float, float, float]:
         """Smallest, mean and largest value that was observed."""
+        if isinstance(self.fit.X, RowsOnDemand) and not self.n_missing:
+            X = self.fit.X.matrix
+            return float(X.min()), float(X.mean(dtype=np.float64)), float(X.max())
         X, mask = np.asarray(self.recording.X), self.recording.mask
         values = X if mask is None else X[mask]
         return float(values.min()), float(values.mean()), float(values.max())
@@ -130,43 +162,36 @@ class Facts:
     @property
     def silent(self) -> list[int]:
         """Motifs that do not occur in this recording."""
-        return np.flatnonzero((self.counts == 0) & (self.model.scales_ > 0)).tolist()
+        silent = np.flatnonzero((self.counts == 0) & (self.model.scales_ > 0)).tolist()
+        return silent if self.notes is None else [k for k in silent if k in self.notes.shown]
+
+    @property
+    def starts(self) -> StartAgreement | None:
+        """How many starts of the fit ended alike; None where that is not known."""
+        return start_agreement(self.model)
+
+    @cached_property
+    def features(self) -> Table:
+        """Which motif each feature belongs to, and when it peaks in it."""
+        return feature_table(
+            self.model, rate=self.recording.rate, names=self.recording.feature_names
+        )
 
     @property
     def doubtful(self) -> list[int]:
         """Motifs that were tested and are not significant."""
+        if self.significance is None:
+            return []
         return np.flatnonzero(self.significance.tested & ~self.significance.significant).tolist()
 
 
 def _taken_apart(model: CNMF, recording: Recording) -> tuple[Decomposition, bool]:
-    """The recording taken apart, and whether it is the one of the fit.
-
-    It is if it has the segments of the fit and the fit's activations explain it as well.
-    """
-    X, lengths = recording.X, [int(length) for length in recording.lengths or (len(recording.X),)]
-    if model.lengths_ == lengths:
-        fit = Decomposition.of(model, X)
-        if abs(fit.measured.loss - model.loss_) <= _SAME_LOSS:
-            return fit, True
+    """The recording taken apart, and whether it is the one of the fit, all of it."""
+    fit = decomposition_of_the_fit(model, recording)
+    if fit is not None:
+        return fit, True
+    X, lengths = recording.X, recording.lengths
     with warnings.catch_warnings():  # names, if there are any, were compared by the caller
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         activations = model.transform(X, lengths=lengths, mask=recording.mask)
     return Decomposition.of(model, X, np.asarray(activations), lengths), False
-
-
-def _tested(fit: Decomposition) -> tuple[Significance, int]:
-    """The test on the end of the recording, as much of it as the work allows."""
-    assert fit.X is not None
-    K, L, N = fit.model.components_.shape
-    T = len(fit.X)
-    n_null = max(_NULLS, int(np.ceil(2 * K / _ALPHA)))
-    n_bins = min(T, max(_TESTED_MOTIFS * L, int(_TEST_WORK / (n_null * K * N))))
-    found = significance(
-        np.nan_to_num(fit.X[-n_bins:]),
-        fit.model,
-        n_null=n_null,
-        alpha=_ALPHA,
-        lengths=fit.segments.within(T - n_bins, T).lengths,
-        random_state=0,
-    )
-    return found, n_bins

@@ -8,14 +8,38 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.data import Segments
-from motifold.findings.overlap import Floats, checked_data, checked_motifs, overlap
-from motifold.model import Mask
+from motifold.data.observed import LEAST_OBSERVED, Shares, observed_shares
+from motifold.data.validation import check_mask, is_list_of_segments
+from motifold.findings.overlap import checked_motifs
+from motifold.model import Array
 
-_HALF = 0.5
+_ROUNDING = 1e-5
+
+
+def observed_share(
+    components: Any, mask: Any, lengths: Any = None, segments: Any = None
+) -> Shares | None:
+    """Of each motif's power, placed at each bin, the share that is observed, (T, K).
+
+    ``mask`` (T, N), or a list, as ``CNMF.fit`` takes it. What the end of a segment cuts off does
+    not count. None if everything is observed.
+    """
+    motifs = checked_motifs(components)
+    if is_list_of_segments(mask) and lengths is None:
+        lengths = [len(part) for part in mask]
+    n_rows = int(np.sum(lengths)) if lengths is not None else len(mask)
+    sizes = Segments.of(n_rows, lengths, segments).lengths
+    masks = check_mask(mask, [(size, motifs.shape[2]) for size in sizes])
+    return observed_shares(motifs, masks, sizes)
+
+
+def is_known(shares: Shares) -> npt.NDArray[np.bool_]:
+    """Where an activation counts: at least half of the motif is observed."""
+    return shares >= LEAST_OBSERVED * (1 - _ROUNDING)
 
 
 def mostly_observed(
-    components: Any, mask: Mask, lengths: Any = None, segments: Any = None
+    components: Any, mask: Any, lengths: Any = None, segments: Any = None
 ) -> npt.NDArray[np.bool_]:
     """For each bin and motif, whether half of the motif's power, placed there, is observed.
 
@@ -43,14 +67,20 @@ def mostly_observed(
     >>> mostly_observed(np.ones((1, 3, 1)), mask)[:, 0].tolist()
     [True, False, False, True, True, True]
     """
-    power = np.square(checked_motifs(components))
-    seen = overlap(checked_data(mask.astype(np.float32), power, lengths, segments), power)
-    there = _power_inside(power, np.asarray(mask), lengths, segments)
-    return seen >= _HALF * (1 - 1e-5) * there
+    shares = observed_share(components, mask, lengths, segments)
+    if shares is None:
+        T = sum(map(len, mask)) if is_list_of_segments(mask) else len(mask)
+        return np.ones((T, len(checked_motifs(components))), dtype=bool)
+    return is_known(shares)
 
 
-def _power_inside(power: Floats, mask: Mask, lengths: Any, segments: Any) -> Floats:
-    """Power of each motif that no segment's end cuts off, (T, K)."""
-    reach = np.cumsum(power.sum(axis=2), axis=1).T  # (L, K): of the first lags
-    left = Segments.of(len(mask), lengths, segments).left
-    return reach[np.minimum(left, len(reach)) - 1]
+def known_activations(model: Any, mask: Any = None) -> Array:
+    """The activations of the training data, zero where less than half of the motif was observed.
+
+    By what the model knows of it, or by a ``mask`` of the training data.
+    """
+    shares = getattr(model, "observed_", None)
+    if mask is not None:
+        shares = observed_share(model, mask, getattr(model, "lengths_", None))
+    H: Array = model.activations_
+    return H if shares is None else np.where(is_known(shares), H, 0)

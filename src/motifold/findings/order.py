@@ -51,7 +51,7 @@ def picture_order(
     if not sort:
         return None
     motifs = fit.model.components_
-    return sort_features(motifs, weights=motif_weights(motifs, fit.H, fit.segments)).order
+    return sort_features(motifs, weights=motif_weights(motifs, fit.known, fit.segments)).order
 
 
 def correlation_of(fit: Decomposition) -> FeatureCorrelation:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from motifold.data import Segments
 from motifold.findings.agreement import reconstruction_gram
+from motifold.findings.hidden import known_activations
 from motifold.findings.overlap import Floats, checked_motifs
 
 
@@ -41,7 +42,7 @@ class FeatureOrder:
     lag: npt.NDArray[np.intp]
 
 
-def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
+def sort_features(components: Any, *, weights: Any = None, mask: Any = None) -> FeatureOrder:
     """Sort features by (motif, lag of peak), so that sequences show as diagonals.
 
     A feature belongs to the motif in which it has most power. Features in no motif come last.
@@ -53,6 +54,9 @@ def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
         the training data.
     weights : array-like of shape (n_components,) or None
         Power of each motif; None means as above, or equal for an array.
+    mask : array-like of bool, of shape (n_samples, n_features), or None
+        True where the training data was observed; None means what the model knows of it.
+        Activations of which less than half of the motif was observed count for nothing.
 
     Returns
     -------
@@ -72,8 +76,8 @@ def sort_features(components: Any, *, weights: Any = None) -> FeatureOrder:
     K = len(motifs)
     if weights is None:
         weights = np.ones(K)
-        H = getattr(components, "activations_", None)
-        if H is not None:
+        if hasattr(components, "activations_"):
+            H = known_activations(components, mask)
             segments = Segments.of(len(H), getattr(components, "lengths_", None))
             weights = motif_weights(motifs, H, segments)
     weights = np.asarray(weights, dtype=np.float64)

@@ -10,7 +10,9 @@ import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array, issparse
 from sklearn.base import clone
 
-from motifold.data.validation import check_recording
+from motifold.data.masked import has_masked
+from motifold.data.observed import LEAST_OBSERVED
+from motifold.data.validation import check_masked_recording, check_recording
 from motifold.estimator import CNMF
 from motifold.findings.overlap import Floats, checked_data, checked_motifs, is_signed, overlap
 from motifold.findings.rows import dense
@@ -94,6 +96,7 @@ def significance(
     alpha: float = 0.05,
     lengths: Any = None,
     segments: Any = None,
+    mask: Any = None,
     random_state: int | np.random.Generator | None = None,
 ) -> Significance:
     """Test each motif on held-out data: does its order of features matter?
@@ -122,6 +125,10 @@ def significance(
         Level of the test, for all motifs together.
     lengths, segments
         As in ``CNMF.fit``.
+    mask : array-like of bool, of the shape of X, or None
+        True where X is observed, as in ``CNMF.fit``. Entries that are missing count as zero, and
+        bins do not count from which on, over ``n_lags`` bins, less than half is observed of the
+        motif's features (weighed by their power in it): these are the same for its copies.
     random_state : int, Generator or None
         Seed of the shifts.
 
@@ -141,10 +148,13 @@ def significance(
     [True, True]
     """
     motifs = checked_motifs(components)
-    arrays = checked_data(X, motifs, lengths, segments, signed=is_signed(components))
+    signed = is_signed(components)
+    arrays, masks = _masked_data(X, motifs, lengths, segments, mask, signed=signed)
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be between 0 and 1, not {alpha}.")
-    tested = is_testable(motifs)
+    counted = [_counted_bins(seen, motifs) for seen in masks]
+    n_bins = np.sum([part.sum(axis=0) for part in counted], axis=0)
+    tested = is_testable(motifs) & (n_bins > 0)
     n_tested = int(tested.sum())
     if n_tested > 0 and 1 + n_null < n_tested / alpha:
         raise ValueError(
@@ -153,10 +163,14 @@ def significance(
         )
     rng = np.random.default_rng(random_state)
     C = np.concatenate([_circular_overlap(array, motifs) for array in arrays])
-    statistic = _skewness(_centred_sums(C.T, C.mean(axis=0)[:, None]), len(C))
-    null = np.full((len(motifs), n_null), np.nan)
-    for k in np.flatnonzero(tested):
-        null[k] = null_skewness(arrays, motifs[k], float(C[:, k].mean()), n_null, rng)
+    statistic, null = np.zeros(len(motifs)), np.full((len(motifs), n_null), np.nan)
+    for k in np.flatnonzero(n_bins > 0):
+        bins = [part[:, k] for part in counted]
+        found = C[np.concatenate(bins), k]
+        centre = float(found.mean())
+        statistic[k] = _skewness(_centred_sums(found, centre), len(found))
+        if tested[k]:
+            null[k] = null_skewness(arrays, motifs[k], centre, n_null, rng, bins)
     least = (statistic - _TIE * np.abs(statistic))[:, None]
     p_value = (1.0 + (null >= least).sum(axis=1)) / (1 + n_null)
     p_value[~tested] = np.nan
@@ -164,6 +178,35 @@ def significance(
     return Significance(
         statistic, p_value, tested, bonferroni, holm(p_value, tested, alpha), null, alpha
     )
+
+
+def _masked_data(
+    X: Any, motifs: Floats, lengths: Any, segments: Any, mask: Any, *, signed: bool
+) -> tuple[list[Any], list[Any]]:
+    """The segments of X, zero where nothing is observed, and what is observed of each."""
+    if mask is None and not has_masked(X):
+        arrays = checked_data(X, motifs, lengths, segments, signed=signed)
+        return arrays, [np.ones((array.shape[0], 1), dtype=bool) for array in arrays]
+    signs: dict[str, Any] = {"nonnegative": not signed}
+    arrays, masks = check_masked_recording(X, lengths, segments, mask, **signs)
+    arrays = checked_data(arrays, motifs, None, None, signed=signed)
+    return arrays, masks or [np.ones((array.shape[0], 1), dtype=bool) for array in arrays]
+
+
+def _counted_bins(observed: npt.NDArray[np.bool_], motifs: Floats) -> npt.NDArray[np.bool_]:
+    """Bins (T, K) from which on half of a motif is observed, whatever the lags of its features.
+
+    Shifting a feature circularly by its own lag changes nothing here, so that a motif and its
+    copies are compared over the same bins. observed (T, N), or (T, 1) for all features.
+    """
+    T, L = len(observed), motifs.shape[1]
+    if observed.all():
+        return np.ones((T, len(motifs)), dtype=bool)
+    power = np.square(motifs).sum(axis=1)  # (K, N)
+    total = power.sum(axis=1)
+    seen = observed @ (power / np.where(total > 0, total, 1)[:, None]).T  # (T, K): of each bin
+    sums = np.concatenate([np.zeros((1, len(motifs))), np.cumsum(seen[np.arange(T + L) % T], 0)])
+    return (sums[L : T + L] - sums[:T]) / L >= LEAST_OBSERVED - 1e-9
 
 
 def _circular_overlap(X: Any, motifs: Floats) -> Floats:
@@ -191,13 +234,21 @@ def holm(p_value: Floats, tested: npt.NDArray[np.bool_], alpha: float) -> npt.ND
 
 
 def null_skewness(
-    arrays: list[Any], motif: Floats, centre: float, n_null: int, rng: np.random.Generator
+    arrays: list[Any],
+    motif: Floats,
+    centre: float,
+    n_null: int,
+    rng: np.random.Generator,
+    counted: list[npt.NDArray[np.bool_]] | None = None,
 ) -> Floats:
     """Skewness of the overlap of ``n_null`` copies of a motif (L, N), features shifted at random.
 
     The overlap of a copy is a sum over features, and a feature's profile has only L shifts: their
-    overlaps are computed once, and a copy adds up one of them for each feature.
+    overlaps are computed once, and a copy adds up one of them for each feature. ``counted``: bins
+    of each segment that count; None for all.
     """
+    if counted is None:
+        counted = [np.ones(array.shape[0], dtype=bool) for array in arrays]
     features = np.flatnonzero(motif.any(axis=0))
     motif = motif[:, features]
     L, N = motif.shape
@@ -208,14 +259,16 @@ def null_skewness(
     batches = [(i, choice[i : i + _NULLS]) for i in range(0, n_null, _NULLS)]
     sums = np.zeros((3, n_null))
     rows = max(_LEAST_ROWS, _BLOCK_BYTES // (8 * N * L))
-    for array in arrays:
+    for array, bins in zip(arrays, counted, strict=True):
         X = array[:, features]
         T = X.shape[0]
         for a in range(0, T, rows):
             overlaps = _shifted_overlaps(X, a, min(a + rows, T), motif)
+            if not bins[a : a + rows].all():
+                overlaps = overlaps[:, bins[a : a + rows]]
             for i, batch in batches:
                 sums[:, i : i + _NULLS] += _centred_sums(batch @ overlaps, centre)
-    return _skewness(sums, sum(array.shape[0] for array in arrays))
+    return _skewness(sums, sum(int(bins.sum()) for bins in counted))
 
 
 def _shifted_overlaps(X: Any, a: int, b: int, motif: Floats) -> Floats:

@@ -21,6 +21,7 @@ from motifold.findings.agreement import dissimilarity_of_factors
 from motifold.findings.choices import (
     Crossover,
     find_crossover,
+    range_notes,
     suggest_n_components,
     suggest_n_lags,
 )
@@ -29,8 +30,10 @@ from motifold.findings.store import RunStore, run_key
 from motifold.findings.table import Table
 from motifold.findings.trial import Run, Settings, SweepData, Test, run_trial
 from motifold.fit.progress import work_bar
+from motifold.prepare import Preparation
 
-_OWN = {"random_state", "n_jobs", "verbose", "callback", "warm_start"}  # the sweep's business
+# The sweep's business.
+_OWN = {"random_state", "n_jobs", "device", "verbose", "callback", "warm_start"}
 
 Point = dict[str, Any]
 
@@ -45,6 +48,7 @@ class Sweep:
         of all data), ``x_ortho_cost``, ``block`` (that is held out), ``train_loss`` and
         ``test_error`` (relative, of the fit without that block; with another ``beta_loss`` than
         squared error the held-out deviance, over that of the training data's means),
+        ``predicted`` (share of the features' variance over time that is predicted in that block),
         ``n_tested`` and ``n_significant`` (motifs, in the held-out block), ``converged``,
         ``n_iter`` and ``dissx`` (mean dissimilarity to the other seeds).
     motifs : Table
@@ -72,7 +76,8 @@ class Sweep:
         return self.table.to_pandas()
 
     def __repr__(self) -> str:
-        return f"Sweep of {len(self.table)} runs, suggested: {self.suggested}\n{self.table!r}"
+        told = "".join(f"\n{note}" for note in self.notes)
+        return f"Sweep of {len(self.table)} runs, suggested: {self.suggested}{told}\n{self.table!r}"
 
     @cached_property
     def suggested(self) -> dict[str, Any]:
@@ -81,13 +86,16 @@ class Sweep:
         ``n_components``: the smallest whose test error exceeds the lowest by no more than the
         standard error of the difference, or 3 % of the curve's range; of the seeds that share a
         held-out block, the one that fitted its training data best counts. Without test errors,
-        or with those of several losses, that with the lowest DISSX. ``n_lags``: the least that is
-        no shorter than the motifs found with the most lags (effective length). ``x_ortho``: that
-        nearest to the crossover of the two costs. None where a rule finds nothing.
+        or with those of several losses, that with the lowest DISSX. ``n_lags``: the least that
+        predicts as much of the held-out blocks (``predicted``) as the best does, but for the
+        standard error of the difference or a tenth of it. Without test errors, the least that is no
+        shorter than the motifs found with the most lags (effective length). ``x_ortho``: that
+        nearest to the crossover of the two costs. None where a rule finds nothing. ``notes`` says
+        where the end of the range was reached.
         """
         rules: dict[str, Any] = {
             "n_components": lambda: suggest_n_components(self.table),
-            "n_lags": lambda: suggest_n_lags(self.motifs),
+            "n_lags": lambda: suggest_n_lags(self.table, self.motifs),
             "x_ortho": lambda: self.crossover.suggested,
         }
         return {
@@ -95,6 +103,11 @@ class Sweep:
             for name, rule in rules.items()
             if name in self.table.columns and len(np.unique(self.table[name])) > 1
         }
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What to know of the suggestions: one that is the end of the range tried, for example."""
+        return range_notes(self.table, self.suggested)
 
     @cached_property
     def crossover(self) -> Crossover:
@@ -116,7 +129,9 @@ def sweep(
     lengths: Any = None,
     segments: Any = None,
     mask: Any = None,
+    preparation: Preparation | None = None,
     n_jobs: int | None = None,
+    device: str | None = None,
     progress: bool = True,
     **grid: Any,
 ) -> Sweep:
@@ -150,8 +165,15 @@ def sweep(
     lengths, segments, mask
         As in ``CNMF.fit``. Missing entries count nowhere, but for the test of significance and
         ``x_ortho_cost``, in which they are zero.
+    preparation : Preparation or None, default=None
+        What is done to X before every fit. What it learns, such as scales, each fit learns from the
+        rows that it sees.
     n_jobs : int or None, default=None
-        Number of processes; None means all cores. Results do not depend on it.
+        Number of processes; None means all cores, or one if ``device`` is a GPU. Results do not
+        depend on it.
+    device : str or None, default=None
+        As in ``CNMF``, for every run. A run is known by its other parameters: what was fitted on
+        one device is not repeated on another.
     progress : bool, default=True
         Show a progress bar.
     **grid
@@ -179,15 +201,19 @@ def sweep(
         raise ValueError(f"n_seeds must be 1 or greater, not {n_seeds}.")
     if test not in ("entries", "blocks", None):
         raise ValueError(f'test must be "entries", "blocks" or None, not {test!r}.')
-    data = SweepData.from_arrays(arrays, masks)
+    data = SweepData.from_arrays(arrays, masks, preparation)
     settings = Settings(test, n_blocks, n_null, alpha)
     known = fingerprint_of_all([*arrays, *(masks or [])])
+    if preparation is not None:
+        known = f"{known} after: {preparation.describe()}"
     store = RunStore(path, {"data": known, **settings.as_dict()})
     trials = [(point, seed) for point in points for seed in range(n_seeds)]
     with work_bar(len(trials), "sweep", "run", shown=progress) as bar:
         todo = [trial for trial in trials if run_key(*trial) not in store]
         bar.update(len(trials) - len(todo))
-        with closing(_runs(data, todo, settings, n_jobs)) as runs:  # an error ends the workers
+        with closing(
+            _runs(data, todo, settings, n_jobs, device)
+        ) as runs:  # an error ends the workers
             for key, run in runs:
                 store.add(key, run)
                 bar.update()
@@ -221,31 +247,47 @@ def _values(name: str, given: Any) -> list[Any]:
 
 
 def _runs(
-    data: SweepData, trials: list[tuple[Point, int]], settings: Settings, n_jobs: int | None
+    data: SweepData,
+    trials: list[tuple[Point, int]],
+    settings: Settings,
+    n_jobs: int | None,
+    device: str | None,
 ) -> Generator[tuple[str, Run]]:
     """The runs with their keys, as they come."""
-    n_processes = min(effective_n_jobs(-1 if n_jobs is None else n_jobs), len(trials))
+    if n_jobs is None:  # a GPU is one: processes would share it, and its memory
+        n_jobs = -1 if device in (None, "cpu") else 1
+    n_processes = min(effective_n_jobs(n_jobs), len(trials))
     if n_processes <= 1:
-        yield from (_keyed(data, *trial, settings) for trial in trials)
+        yield from (_keyed(data, *trial, settings, device) for trial in trials)
         return
     # Large ones first, so that no process is left alone with one at the end.
     trials = sorted(trials, key=lambda trial: -trial[0]["n_components"] * trial[0]["n_lags"])
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=n_processes, return_as="generator_unordered")
         parent = os.getpid()
-        yield from pool(delayed(_worked)(parent, data, *trial, settings) for trial in trials)
+        yield from pool(
+            delayed(_worked)(parent, data, *trial, settings, device) for trial in trials
+        )
 
 
 def _worked(
-    parent: int, data: SweepData, point: Point, seed: int, settings: Settings
+    parent: int,
+    data: SweepData,
+    point: Point,
+    seed: int,
+    settings: Settings,
+    device: str | None,
 ) -> tuple[str, Run]:
     """A run in a process of its own."""
     end_with(parent)
-    return _keyed(data, point, seed, settings)
+    return _keyed(data, point, seed, settings, device)
 
 
-def _keyed(data: SweepData, point: Point, seed: int, settings: Settings) -> tuple[str, Run]:
-    return run_key(point, seed), run_trial(data, point, seed, settings)
+def _keyed(
+    data: SweepData, point: Point, seed: int, settings: Settings, device: str | None
+) -> tuple[str, Run]:
+    parameters = {**point, "device": device}
+    return run_key(point, seed), run_trial(data, parameters, seed, settings)
 
 
 def _tabulated(points: list[Point], n_seeds: int, store: RunStore, segments: Segments) -> Sweep:
@@ -255,7 +297,9 @@ def _tabulated(points: list[Point], n_seeds: int, store: RunStore, segments: Seg
         dissimilarities = _mean_dissimilarities(runs, segments)
         for seed, (run, dissx) in enumerate(zip(runs, dissimilarities, strict=True)):
             key = {**point, "seed": seed}
-            records.append({**key, **run.measures, "dissx": dissx})
+            # Runs of stores that are older do not have it.
+            measures = dict.fromkeys((*run.measures, "predicted"), np.nan) | run.measures
+            records.append({**key, **measures, "dissx": dissx})
             motifs += [{**key, **motif} for motif in run.motifs]
     return Sweep(Table(records), Table(motifs))
 

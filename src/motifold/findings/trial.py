@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse, vstack
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold.data import Segments
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
+from motifold.findings.hidden import known_activations
 from motifold.findings.overlap import Floats, activations_of, x_ortho_cost
 from motifold.findings.profiles import motif_extent
 from motifold.findings.rows import RowsOnDemand, dense
@@ -24,10 +26,14 @@ from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, obser
 from motifold.model import Array, Mask
 from motifold.model.losses import Loss, loss_of
 from motifold.model.measures import ROWS
+from motifold.prepare import Preparation
 
 Test = Literal["entries", "blocks"]
 
-_NOTHING = {"train_loss": np.nan, "test_error": np.nan, "n_tested": 0, "n_significant": 0}
+_NOTHING = {
+    "train_loss": np.nan, "test_error": np.nan, "predicted": np.nan, "n_tested": 0,
+    "n_significant": 0,
+}  # fmt: skip
 _HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held out
 # With a loss by ratios no held-out entry is predicted below this share of its feature's mean: one
 # spike where a model says "never" would outweigh all else.
@@ -55,19 +61,45 @@ class SweepData:
     X: Any  # (T, N), zero where it is missing; an array, or a sparse matrix by rows
     segments: Segments
     mask: Mask | None = None  # (T, N), True = observed
+    preparation: Preparation | None = None  # not fitted: each fit learns it from what it sees
 
     @classmethod
-    def from_arrays(cls, arrays: list[Any], masks: list[Mask] | None = None) -> SweepData:
+    def from_arrays(
+        cls,
+        arrays: list[Any],
+        masks: list[Mask] | None = None,
+        preparation: Preparation | None = None,
+    ) -> SweepData:
         """From checked segments; one segment is not copied."""
         stack = partial(vstack, format="csr") if issparse(arrays[0]) else np.concatenate
         X = arrays[0] if len(arrays) == 1 else stack(arrays)
         segments = Segments([array.shape[0] for array in arrays])
-        return cls(X, segments, None if masks is None else np.concatenate(masks))
+        return cls(X, segments, None if masks is None else np.concatenate(masks), preparation)
 
     @property
     def ids(self) -> npt.NDArray[np.intp]:
         """Number of the segment of each row, (T,)."""
         return self.segments.ids
+
+    def prepared(self, train: npt.NDArray[np.intp] | None = None) -> SweepData:
+        """Prepared by what is learnt from the rows ``train``, of all without.
+
+        Nothing is smoothed across the borders of those rows.
+        """
+        if self.preparation is None:
+            return self
+        X, ids = self.X, self.ids
+        if self.mask is not None:  # to a preparation, NaN is missing
+            X = np.where(self.mask, dense(X), np.nan)
+        learnt = clone(self.preparation)
+        if train is None:
+            X = learnt.fit_transform(X, segments=ids)
+        else:
+            learnt.fit(X[train], segments=mark_junctions(train, ids))
+            within = np.isin(np.arange(X.shape[0]), train)
+            borders = np.r_[False, (within[1:] != within[:-1]) | (ids[1:] != ids[:-1])]
+            X = learnt.transform(X, segments=np.cumsum(borders))
+        return replace(self, X=X if self.mask is None else np.nan_to_num(X), preparation=None)
 
     def observed(self, rows: npt.NDArray[np.intp]) -> Mask | None:
         """What is observed of these rows, (rows, N); None if all is."""
@@ -91,12 +123,14 @@ def run_trial(data: SweepData, parameters: dict[str, Any], seed: int, settings: 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the table says it
             warnings.filterwarnings("ignore", "All motifs are empty")
-            model.fit(data.X, segments=data.ids, mask=data.mask)
             validation = _validate(data, model, seed, settings)
+            data = data.prepared()
+            model.fit(data.X, segments=data.ids, mask=data.mask)
     except Exception as error:
         error.add_note(f"in the run of {parameters} with seed {seed}")
         raise
-    motifs, H = model.components_.astype(np.float64), model.activations_.astype(np.float64)
+    known = known_activations(model)  # what a gap hides may be huge, and is no measure
+    motifs, H = model.components_.astype(np.float64), known.astype(np.float64)
     measures = {
         "loss": float(model.loss_),
         "x_ortho_cost": x_ortho_cost(data.segments.split(data.X), motifs, H),
@@ -104,7 +138,7 @@ def run_trial(data: SweepData, parameters: dict[str, Any], seed: int, settings: 
         "converged": bool(model.converged_),
         "n_iter": int(model.n_iter_),
     }
-    return Run(measures, _motif_records(model, data), model.components_, model.activations_)
+    return Run(measures, _motif_records(model, data), model.components_, known)
 
 
 def _validate(
@@ -117,9 +151,11 @@ def _validate(
     fold = seed % settings.n_blocks
     if settings.test is None and settings.n_null == 0:
         return {"block": fold, **_NOTHING}
-    X, L = data.X, model.n_lags
+    L = model.n_lags
     split = BlockTimeSeriesSplit(settings.n_blocks, gap=L)
-    train, test = list(split.split(X))[fold]
+    train, test = list(split.split(data.X))[fold]
+    data = data.prepared(train)
+    X = data.X
     rng = np.random.default_rng([fold, settings.n_blocks])  # the same mask for the whole grid
     copy = CNMF(**model.get_params())
     observed = data.observed(train)
@@ -132,35 +168,75 @@ def _validate(
     means = _means(X[train], shown)
     if not np.isfinite(copy.activations_).all():  # one fit that failed is no reason to lose all
         return {"block": fold, **_NOTHING}
-    error = np.nan
+    error = predicted = np.nan
     if settings.test == "entries":
         assert shown is not None
         rows = Decomposition.of(copy).rows
         where = _both(observed, ~shown)
         error = _relative_error(loss_of(copy.beta_loss), X[train], rows, where, means)
     elif settings.test == "blocks":
-        error = fold_error(copy, data, test, rng, means)
+        halves = predict_fold(copy, data, test, rng)
+        if halves is not None:
+            error = halves.error(loss_of(copy.beta_loss), means)
+            predicted = halves.predicted()
     return {
         "block": fold,
         "train_loss": float(copy.loss_),
         "test_error": error,
-        **_significant(copy, X[test], data.ids[test], seed, settings),
+        "predicted": predicted,
+        **_significant(copy, data, test, seed, settings),
     }
 
 
-def fold_error(
-    model: CNMF,
-    data: SweepData,
-    test: npt.NDArray[np.intp],
-    rng: np.random.Generator,
-    means: Floats | None = None,
-) -> float:
-    """Relative error of each half of the features, with activations found from the other half.
+@dataclass(frozen=True)
+class FoldPrediction:
+    """A held-out fold, each half of its features predicted from the other half."""
+
+    X: Any  # (T, N)
+    rows: Callable[[int, int], Array]  # of what is predicted
+    where: Mask  # (T, 1) or (T, N): what counts
+
+    def error(self, loss: Loss, means: Floats | None = None) -> float:
+        """The relative loss; one by ratios is relative to ``means``, of the training data."""
+        return _relative_error(loss, self.X, self.rows, self.where, means)
+
+    def predicted(self) -> float:
+        """Share of the features' variance over time that is predicted, up to one common factor.
+
+        The squared correlation of X and X̂ (with its sign), each less the means of its features: a
+        rate that is constant, of which longer motifs explain more, counts nothing.
+        """
+        N = self.X.shape[1]
+        n, x, y, xx, yy, xy = np.zeros((6, N))
+        for a in range(0, len(self.where), ROWS):
+            block = self.where[a : a + ROWS]
+            if not block.any():
+                continue
+            rows = dense(self.X[a : a + ROWS]).astype(np.float64)
+            there = np.broadcast_to(block, rows.shape)
+            data = np.where(there, rows, 0)
+            fit = np.where(there, self.rows(a, a + len(rows)), 0)
+            n += there.sum(axis=0)
+            x, y = x + data.sum(axis=0), y + fit.sum(axis=0)
+            xx, yy = xx + np.square(data).sum(axis=0), yy + np.square(fit).sum(axis=0)
+            xy += (data * fit).sum(axis=0)
+        n = np.maximum(n, 1)
+        of_X, of_fit = (xx - x * x / n).sum(), (yy - y * y / n).sum()
+        if of_X <= 0 or of_fit <= 0:
+            return 0.0 if of_X > 0 else np.nan
+        covariance = (xy - x * y / n).sum()
+        return float(covariance * abs(covariance) / (of_X * of_fit))
+
+
+def predict_fold(
+    model: CNMF, data: SweepData, test: npt.NDArray[np.intp], rng: np.random.Generator
+) -> FoldPrediction | None:
+    """Each half of the features of a fold, with activations found from the other half.
 
     The gaps around the fold, which the fit has not seen either, lend the motifs that reach into
     it. Bins less than ``n_lags`` from where the data ends do not count: a motif that is cut off
-    there rests on a few lags, and what it makes of the other half may be anything. ``means`` are
-    those of the features in the training data, which a loss by ratios is relative to.
+    there rests on a few lags, and what it makes of the other half may be anything. None where a
+    half has nothing to show.
     """
     L, T = model.n_lags, data.X.shape[0]
     a, b = max(0, test[0] - L), min(T, test[-1] + 1 + L)
@@ -168,12 +244,12 @@ def fold_error(
     order = rng.permutation(X.shape[1])
     halves = order[::2], order[1::2]
     if len(halves[1]) == 0:
-        return np.nan  # a single feature has no other half
+        return None  # a single feature has no other half
     fits = []
     for shown, hidden in (halves, halves[::-1]):
         seen = None if observed is None else observed[:, shown]
         if seen is not None and not seen.any():
-            return np.nan
+            return None
         H = activations_of(
             X[:, shown],
             model.components_[:, :, shown],
@@ -192,12 +268,23 @@ def fold_error(
         return X_hat
 
     counted = segments.inner(L) & np.isin(np.arange(a, b), test)
-    where = _both(observed, counted[:, None])
-    return _relative_error(loss_of(model.beta_loss), X, rows, where, means)
+    return FoldPrediction(X, rows, _both(observed, counted[:, None]))
+
+
+def fold_error(
+    model: CNMF,
+    data: SweepData,
+    test: npt.NDArray[np.intp],
+    rng: np.random.Generator,
+    means: Floats | None = None,
+) -> float:
+    """Relative error of a fold that is predicted so; NaN where it cannot be."""
+    halves = predict_fold(model, data, test, rng)
+    return np.nan if halves is None else halves.error(loss_of(model.beta_loss), means)
 
 
 def _significant(
-    model: CNMF, X: Any, ids: npt.NDArray[np.intp], seed: int, settings: Settings
+    model: CNMF, data: SweepData, test: npt.NDArray[np.intp], seed: int, settings: Settings
 ) -> dict[str, int]:
     """Number of motifs that were tested and that are significant in the held-out fold."""
     if settings.n_null == 0:
@@ -205,7 +292,13 @@ def _significant(
     n_tested = int(is_testable(model.components_.astype(np.float64)).sum())
     n_null = max(settings.n_null, int(np.ceil(n_tested / settings.alpha)))
     result = significance(
-        X, model, n_null=n_null, alpha=settings.alpha, segments=ids, random_state=seed
+        data.X[test],
+        model,
+        n_null=n_null,
+        alpha=settings.alpha,
+        segments=data.ids[test],
+        mask=data.observed(test),
+        random_state=seed,
     )
     return {"n_tested": n_tested, "n_significant": int(result.significant.sum())}
 

@@ -109,7 +109,7 @@ def revived(descent: Descent, state: LoopState, clock: Clock) -> LoopState | Non
     empty = learnt[~engine.motifs(now.W)[:, :, learnt].any(axis=(0, 1))]
     if not empty.size or state.tries.revivals >= _REVIVALS * K:
         return None
-    found = engine.worst_window(now.W, now.H)
+    found = engine.worst_window(now.W, now.H, int(empty[0]))
     if found is None:
         return None
     t, window = found

@@ -57,6 +57,12 @@ class ProgressBar:
         )
         return False
 
+    def tell(self, sentence: str) -> None:
+        """Write a line below the bars, where there are any."""
+        if self._shown:
+            self._close()
+            tqdm.write(sentence, file=sys.stderr)
+
     def _close(self) -> None:
         """Leave a full bar: a start that converged is done, however few iterations it took."""
         if self._bar is not None:

@@ -21,9 +21,10 @@ from motifold.fit.stop import Ending, StopReason
 from motifold.solvers import HALS, Solver
 
 # Iterations of squared error instead of the first iterations (none the first time, where a start on
-# a part of the recording stands for them), the share of the time left that they may take, and the
-# KKT residual of the motifs below which a start is near enough to be left alone.
-_ON_SQUARES, _TIME_ON_SQUARES, _NEAR = (2, 2, 4, 8), 1 / 4, 0.05
+# a part of the recording stands for them), what each must gain for more to follow, the share of the
+# time left that they may take, and the KKT residual of the motifs below which a start is near
+# enough to be left alone.
+_ON_SQUARES, _WORTH, _TIME_ON_SQUARES, _NEAR = (2, 4, 8), 0.01, 1 / 4, 0.05
 
 
 class RatioDescent(Descent):
@@ -62,7 +63,7 @@ class RatioDescent(Descent):
 
     def iterate(self, state: LoopState, clock: Clock) -> LoopState:
         """One iteration: W, H, and a leap; taken back if J rose."""
-        if self._faster and state.iteration < len(_ON_SQUARES):
+        if self._faster and _squares_pay(state):
             found = self._on_squares(state, clock)
             if found is not None:
                 return found
@@ -136,6 +137,16 @@ class RatioDescent(Descent):
         now = state.now
         kkt_H = self.engine.kkt_of_activations(now.W, now.H)
         return replace(state, now=replace(now, kkt_H=kkt_H))
+
+
+def _squares_pay(state: LoopState) -> bool:
+    """Whether the next iteration is one of squared error: the last of them went down far enough."""
+    if state.iteration < 2:
+        return True
+    if state.iteration >= len(_ON_SQUARES):
+        return False
+    before, now = state.history.objective[-2:]
+    return bool(before - now >= _WORTH * _ON_SQUARES[state.iteration - 1] * now)
 
 
 def ratio_tolerance(tol: float) -> float:

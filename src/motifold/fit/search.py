@@ -45,6 +45,7 @@ def search(
                 state = loop.run(state, part)
             finally:
                 record.current = loop.state
+            record.ended(state)
             record.best = record.leader
             if state.stop_reason is StopReason.CALLBACK:
                 break

@@ -319,12 +319,26 @@ class LoopState:
 
 @dataclass
 class SearchState:
-    """A fit with several starts: their seeds, the best one that ended, and the one at work."""
+    """A fit with several starts: their seeds, the best one that ended, and the one at work.
+
+    ``losses`` are those at which starts ended, NaN where one was given up.
+    """
 
     seeds: list[int]
     index: int = 0
     best: LoopState | None = None
     current: LoopState | None = None
+    losses: tuple[float, ...] = ()
+
+    @property
+    def all_losses(self) -> Array:
+        """Of every start, (n_init,); NaN also for those that have not ended."""
+        return np.array([*self.losses, *[np.nan] * (len(self.seeds) - len(self.losses))])
+
+    def ended(self, state: LoopState) -> None:
+        """Note how the start at work has ended."""
+        before = self.all_losses[: self.index].tolist()
+        self.losses = (*before, np.nan if state.given_up else state.loss)
 
     @property
     def leader(self) -> LoopState | None:
@@ -335,6 +349,7 @@ class SearchState:
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The whole record as plain arrays, for ``np.savez``."""
         arrays = {"seeds": np.asarray(self.seeds), "index": np.asarray(self.index)}
+        arrays["losses"] = np.array(self.losses, dtype=np.float64)
         for name in ("best", "current"):
             state = getattr(self, name)
             if state is not None:
@@ -348,4 +363,5 @@ class SearchState:
         for name in ("best", "current"):
             part = {key[len(name) + 1 :]: arrays[key] for key in arrays if key.startswith(name)}
             states[name] = LoopState.from_arrays(part) if part else None
-        return cls(arrays["seeds"].tolist(), int(arrays["index"]), **states)
+        losses = arrays["losses"].tolist() if "losses" in arrays else ()  # 0.1 kept none
+        return cls(arrays["seeds"].tolist(), int(arrays["index"]), **states, losses=tuple(losses))

@@ -155,7 +155,10 @@ class Descent:
         enough: float | None = None,
     ) -> Step:
         follow, inner = _FOLLOW * state.goal.target, self._inner(clock)
-        return self.engine.step(W, H, self.solver, inner, follow=follow, enough=enough)
+        # An entry that next to nothing determines may leave the range of its precision. J is not
+        # finite then, and the step is taken back.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self.engine.step(W, H, self.solver, inner, follow=follow, enough=enough)
 
     def _inner(self, clock: Clock) -> Inner:
         """The sweeps of each factor, with an eye on the clock."""
@@ -209,7 +212,7 @@ class Descent:
         u, left = self._rounding, np.sqrt(max(old.squared_residual, new.squared_residual))
         fitted = left + np.sqrt(self.engine.facts.squared_norm)
         slack = 0.5 * u * (left**2 + 2 * left * fitted + u * fitted**2) + u * old.penalty
-        return bool(self._noise and new.objective > old.objective + slack)
+        return bool(self._noise and not new.objective <= old.objective + slack)  # NaN rises, too
 
     def judged(self, old: Iterate, new: Iterate) -> tuple[Iterate, Iterate]:
         """Both with the residual's own loss where cancellation would spoil the comparison."""

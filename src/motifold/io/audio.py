@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,13 +15,20 @@ import numpy.typing as npt
 from motifold.io.guards import RecordingError, check_expansion, guard, require
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
+from motifold.spectra import Scale, Transform, remove_floor, window_for
 
-OPTIONS = {"window", "hop", "scale", "channel"}
-_EPSILON = 1e-6  # what stands for silence under the logarithm, as in the paper's speech matrix
-_WINDOW = 512
-_BLOCK_BYTES = 2**22  # of samples, or of the transform, at a time
-_ALIGNED = 64  # time bins: so that a block has the bits that it has in a transform of all
+OPTIONS = {"window", "hop", "scale", "noise_floor", "channel"}
+OF_0_1 = {"window": 512, "scale": "log"}  # what models of 0.1 were fitted to, if they do not say
+_SCALE = "sqrt"
+# Share of the time in which nothing sounds at a frequency: measured on drums and on speech with and
+# without noise (docs/how-to/sound.md). The scales of 0.1 stay what they were.
+_NOISE_FLOOR = {"sqrt": 0.1, "log1p": 0.1}
+_BLOCK_BYTES = 2**22  # of samples at a time
 _SINGLE = {"PCM_S8", "PCM_U8", "PCM_16", "PCM_24", "FLOAT"}  # samples that float32 holds exactly
+_CANCEL = 0.01  # of the channels' power that is left in their mean: they are of opposite phase
+_FOREIGN = (".m4a", ".aac", ".wma", ".mp4")  # what libsndfile does not read
+
+Masks = Callable[[int, int], npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -31,10 +37,12 @@ class Sound:
 
     Attributes
     ----------
-    waveform : (samples,), of one channel
+    waveform : (samples,), of one channel or the mean of all
     rate : samples per second
     window, hop : samples
-    scale : "log", "magnitude" or "power"
+    scale : as ``motifold.spectra.Scale`` names it
+    noise_floor : share of the time of which the level is taken for noise, and off; 0: none is
+    hints : what was done with the channels
     """
 
     waveform: npt.NDArray[Any]
@@ -42,87 +50,64 @@ class Sound:
     window: int
     hop: int
     scale: str
+    noise_floor: float = 0.0
+    hints: tuple[str, ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
         """(n_samples, n_features) of the spectrogram."""
-        return _shape(len(self.waveform), self.window, self.hop)
+        return self.transform.n_rows(len(self.waveform)), self.window // 2 + 1
+
+    @cached_property
+    def transform(self) -> Transform:
+        """Centred windows: time bin 0 is at the first sample."""
+        return Transform(self.window, self.hop, self.rate)
 
     def stft(self, a: int, b: int) -> npt.NDArray[Any]:
-        """Time bins a to b × frequencies, complex: Hann windows, no padding at the ends."""
-        from scipy.signal import stft
-
-        samples = self.waveform[a * self.hop : (b - 1) * self.hop + self.window]
-        _, _, transform = stft(
-            samples.astype(np.float64),
-            fs=self.rate,
-            window="hann",
-            nperseg=self.window,
-            noverlap=self.window - self.hop,
-            boundary=None,
-            padded=False,
-        )
-        return np.asarray(transform.T)
+        """Time bins a to b × frequencies, complex."""
+        return self.transform.rows(self.waveform, a, b)
 
     @property
     def spectrogram(self) -> npt.NDArray[Any]:
         """What is factorised, (n_samples, n_features)."""
-        X = np.empty(self.shape)
+        X, scale = np.empty(self.shape), Scale(self.scale)
         least = np.inf
         for a, magnitude in self._blocks():
             least = min(least, float(magnitude.min()))
-            rows = X[a : a + len(magnitude)]
-            rows[:] = np.log(magnitude + _EPSILON) if self.scale == "log" else magnitude
-            if self.scale == "power":
-                rows **= 2
-        if self.scale == "log":
-            X -= float(np.log(least + _EPSILON))
+            X[a : a + len(magnitude)] = scale.of(magnitude)
+        if scale.level(least):
+            X -= scale.level(least)
+        if self.noise_floor:
+            remove_floor(X, self.noise_floor)
         return X
 
     def _blocks(self) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """First time bin and magnitudes of some time bins."""
-        T, F = self.shape
-        rows = max(_ALIGNED, _BLOCK_BYTES // (16 * F) // _ALIGNED * _ALIGNED)
-        for a in range(0, T, rows):
-            yield a, np.abs(self.stft(a, min(a + rows, T)))
+        for a, b in self.transform.blocks(len(self.waveform)):
+            yield a, np.abs(self.stft(a, b))
 
-    @cached_property
-    def _extremes(self) -> tuple[float, float]:
-        """The least and the largest magnitude."""
-        found = [(float(m.min()), float(m.max())) for _, m in self._blocks()]
-        return min(low for low, _ in found), max(high for _, high in found)
+    def samples(self, start: int, stop: int) -> tuple[int, int]:
+        """The samples of time bins start to stop; those of the last bin go to the end."""
+        n = len(self.waveform)
+        return start * self.hop, n if stop >= self.shape[0] else min(stop * self.hop, n)
 
-    @property
-    def floor(self) -> float:
-        """What is taken off the logarithm so that the smallest value is zero."""
-        return float(np.log(self._extremes[0] + _EPSILON)) if self.scale == "log" else 0.0
+    def masked(self, masks: Masks, start: int, stop: int) -> npt.NDArray[Any]:
+        """The sound of time bins start to stop under a mask of its transform, (samples,).
 
-    def _magnitude(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if self.scale == "log":
-            # Never louder than a reconstruction can mean: at most the mixture's own maximum.
-            loudest = float(np.log(self._extremes[1] + _EPSILON))
-            return np.maximum(np.exp(np.minimum(X + self.floor, loudest)) - _EPSILON, 0)
-        return np.sqrt(X) if self.scale == "power" else X
-
-    def invert(self, X: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
-        """The waveform of a spectrogram X that begins at time bin ``start``, (samples,).
-
-        The phase is the mixture's, of the same time bins.
+        ``masks(a, b)`` are those of time bins a to b. Bins beside the stretch reach into it, and
+        are asked for: so it is the cut of what all bins would give, whatever the stretch is.
         """
-        from scipy.signal import istft
-
-        phase = np.exp(1j * np.angle(self.stft(start, start + len(X))))
-        with warnings.catch_warnings():
-            # The Hann window is zero at its ends: the first and last samples cannot be known.
-            warnings.filterwarnings("ignore", "NOLA condition failed", UserWarning)
-            _, waveform = istft(
-                (self._magnitude(np.asarray(X, np.float64)) * phase).T,
-                fs=self.rate,
-                nperseg=self.window,
-                noverlap=self.window - self.hop,
-                boundary=False,
-            )
-        return np.asarray(waveform)
+        begin, end = self.samples(start, stop)
+        out = np.zeros(end - begin)
+        if not len(out):
+            return out
+        middle, T = self.window // 2, self.shape[0]
+        first, last = (begin + middle - self.window) // self.hop + 1, -(-(end + middle) // self.hop)
+        a, b = min(max(first, 0), T - 1), max(min(last, T), 1)
+        rows = np.clip(np.arange(first, last), a, b - 1) - a
+        frames = self.transform.rows(self.waveform, first, last) * masks(a, b)[rows]
+        self.transform.add(frames, first, out, begin)
+        return out
 
 
 def read(path: Path, options: Options) -> Recording:
@@ -130,65 +115,158 @@ def read(path: Path, options: Options) -> Recording:
     if options.rate is not None:
         raise RecordingError(f"{path}: a sound file tells its own rate; leave rate out, set hop.")
     sound = read_sound(path, options)
-    frequencies = np.fft.rfftfreq(sound.window, 1 / sound.rate)
+    frequencies = sound.transform.frequencies
     return Recording(
         sound.spectrogram,
         str(path),
         sound.rate / sound.hop,
         tuple(f"{frequency:g} Hz" for frequency in frequencies),
         feature_axis=frequencies,
+        options=_said(sound.rate, options),
+        hints=(*_what_was_done(sound, options), *sound.hints),
     )
+
+
+def _said(rate: float, options: Options) -> dict[str, Any]:
+    """Window, hop and scale, also where nobody said them: a model remembers them."""
+    window = options.window or window_for(rate)
+    hop = options.hop or max(1, window // 4)
+    scale = options.scale or _SCALE
+    floor = options.noise_floor
+    floor = _NOISE_FLOOR.get(scale, 0.0) if floor is None else floor
+    return {"window": window, "hop": hop, "scale": scale, "noise_floor": floor}
+
+
+def _what_was_done(sound: Sound, options: Options) -> tuple[str, ...]:
+    """A sentence on what nobody said."""
+    if options.window and options.scale:
+        return ()
+    names = {"sqrt": "√|S|", "magnitude": "|S|", "power": "|S|²", "log1p": "log(1 + 1000·|S|)"}
+    return (
+        f"What is factorised is {names.get(sound.scale, 'log |S|')} of windows of {sound.window} "
+        f"samples ({1000 * sound.window / sound.rate:.0f} ms), one every {sound.hop} "
+        f"({1000 * sound.hop / sound.rate:.3g} ms){_floor(sound)}. Others by window, hop, scale "
+        "and noise_floor.",
+    )
+
+
+def _floor(sound: Sound) -> str:
+    if not sound.noise_floor:
+        return ""
+    share = f"{100 * sound.noise_floor:g}%"
+    return f", less the level that each frequency does not exceed in {share} of the time"
 
 
 def read_sound(path: Path, options: Options) -> Sound:
     """The sound, from which its transform can be made."""
-    window = options.window or _WINDOW
-    hop = options.hop or max(1, window // 4)
-    if hop >= window:
-        raise RecordingError(f"{path}: hop ({hop}) must be smaller than window ({window}).")
-    waveform, rate = _waveform(path, options, window, hop)
-    if len(waveform) < window:
-        raise RecordingError(
-            f"{path}: the sound has {len(waveform)} samples, fewer than one window ({window}). "
-            "Set a smaller window."
-        )
-    return Sound(waveform, float(rate), window, hop, options.scale or "log")
-
-
-def _shape(samples: int, window: int, hop: int) -> tuple[int, int]:
-    """Time bins and frequencies of the transform of so many samples."""
-    return max(0, samples - window + hop) // hop, window // 2 + 1
-
-
-def _waveform(path: Path, options: Options, window: int, hop: int) -> tuple[npt.NDArray[Any], int]:
-    """One channel, or the mean of all, read in blocks; and the rate."""
-    soundfile = require("soundfile", "io")
-    with (
-        guard(path, "a sound file"),
-        open(path, "rb") as file,
-        soundfile.SoundFile(file) as sound,
-    ):
-        expected, channels, chosen = sound.frames, sound.channels, options.channel
-        nbytes = 8 * expected + 8 * math.prod(_shape(expected, window, hop))
+    with _opened(path) as sound:
+        said = _said(sound.samplerate, options)
+        window, hop = said["window"], said["hop"]
+        if hop >= window:
+            raise RecordingError(f"{path}: hop ({hop}) must be smaller than window ({window}).")
+        shape = 1 + max(0, sound.frames) // hop, window // 2 + 1
+        nbytes = 8 * sound.frames + 8 * math.prod(shape)
         check_expansion(path, nbytes, path.stat().st_size, options.max_bytes)
-        if chosen is not None and not 0 <= chosen < channels:
-            raise RecordingError(f"{path}: there are {channels} channels, numbered from 0.")
-        exact = sound.subtype in _SINGLE and (channels == 1 or chosen is not None)
-        waveform = np.empty(max(0, expected), np.float32 if exact else np.float64)
-        n, rows = 0, max(1, _BLOCK_BYTES // (8 * channels))
-        while n < expected:
+        waveform, hints = _one_channel(path, sound, options.channel)
+        rate = float(sound.samplerate)
+    _check_riff(path)
+    return Sound(waveform, rate, window, hop, said["scale"], said["noise_floor"], hints)
+
+
+def read_channels(path: Path, max_bytes: int | None = None) -> tuple[npt.NDArray[Any], float]:
+    """All channels of a sound file (samples, channels), float64, and its rate."""
+    with _opened(path) as sound:
+        check_expansion(path, 8 * sound.frames * sound.channels, path.stat().st_size, max_bytes)
+        out = np.empty((max(0, sound.frames), sound.channels))
+        for n, block in _samples(path, sound):
+            out[n : n + len(block)] = block
+        rate = float(sound.samplerate)
+    _check_riff(path)
+    return out, rate
+
+
+def write_waveform(
+    path: str | Path | Any, waveform: npt.NDArray[Any], rate: float, *, kind: str = "wav"
+) -> None:
+    """Write samples (n,) or (n, channels): wav in 32-bit floats, flac in 24 bits.
+
+    Floats do not clip. In 24 bits what is beyond ±1 has no number, and is refused.
+    """
+    if kind == "wav":
+        from scipy.io import wavfile
+
+        # soundfile would write the time of day into it: the same sound, another file.
+        wavfile.write(path, round(rate), np.asarray(waveform, np.float32))
+        return
+    soundfile = require("soundfile", "io")
+    peak = float(np.abs(waveform).max(initial=0.0))
+    if peak > 1:
+        raise ValueError(
+            f"A flac file holds samples from −1 to 1, and there are some of {peak:.3g}. Write wav, "
+            "which holds them all."
+        )
+    soundfile.write(path, waveform, round(rate), format="FLAC", subtype="PCM_24")
+
+
+def _opened(path: Path) -> Any:
+    """The file, opened by soundfile."""
+    soundfile = require("soundfile", "io")
+    if path.suffix.lower() in _FOREIGN:
+        raise RecordingError(
+            f"{path}: {path.suffix.lower()} is not read by libsndfile. Convert it first, such as "
+            f"by ffmpeg -i {path.name} {path.stem}.wav"
+        )
+    with guard(path, "a sound file"):
+        return soundfile.SoundFile(str(path))
+
+
+def _samples(path: Path, sound: Any) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+    """Number of the first sample, and samples × channels, in blocks; all are finite and there."""
+    expected, n = sound.frames, 0
+    rows = max(1, _BLOCK_BYTES // (8 * sound.channels))
+    while n < expected:
+        with guard(path, "a sound file"):
             block = sound.read(min(rows, expected - n), dtype="float64", always_2d=True)
-            if not len(block):
-                break
-            one = block.mean(axis=1) if chosen is None else block[:, chosen]
-            waveform[n : n + len(block)] = one
-            n += len(block)
+        if not len(block):
+            break
+        if not np.isfinite(block).all():
+            at = n + int(np.argmin(np.isfinite(block).all(axis=1)))
+            raise RecordingError(
+                f"{path}: sample {at} ({at / sound.samplerate:.3f} s) is NaN or infinite. Replace "
+                "it, or write the sound again."
+            )
+        yield n, block
+        n += len(block)
     if n < expected or expected <= 0:
         raise RecordingError(
             f"{path}: {n} of {expected} samples are there: the file is cut short. Copy it again."
         )
-    _check_riff(path)
-    return waveform, sound.samplerate
+
+
+def _one_channel(
+    path: Path, sound: Any, chosen: int | None
+) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
+    """One channel, or the mean of all, read in blocks; and what is to be said of it."""
+    channels = sound.channels
+    if chosen is not None and not 0 <= chosen < channels:
+        raise RecordingError(f"{path}: there are {channels} channels, numbered from 0.")
+    exact = sound.subtype in _SINGLE and (channels == 1 or chosen is not None)
+    waveform = np.empty(max(0, sound.frames), np.float32 if exact else np.float64)
+    before = after = 0.0
+    for n, block in _samples(path, sound):
+        one = block.mean(axis=1) if chosen is None else block[:, chosen]
+        waveform[n : n + len(block)] = one
+        before += float(np.vdot(block, block)) / channels
+        after += float(np.vdot(one, one))
+    if channels == 1 or chosen is not None:
+        return waveform, ()
+    told = f"The mean of {channels} channels was taken; one of them by channel=0, 1, …"
+    if after < _CANCEL * before:
+        told = (
+            f"The mean of {channels} channels was taken, and it is nearly silent: they cancel each "
+            "other out, being of opposite phase. Take one of them by channel=0."
+        )
+    return waveform, (told,)
 
 
 def _check_riff(path: Path) -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from motifold.io.clocks import clock_of
 from motifold.io.guards import RecordingError
-from motifold.io.recording import Recording, rate_of_times
+from motifold.io.recording import Recording
 
 
 def from_frame(
@@ -20,8 +21,8 @@ def from_frame(
     frame : pandas.DataFrame or polars.DataFrame
         Rows are time bins, columns are features.
     time : str or None
-        The column that has the time (seconds, or dates), evenly spaced; it gives the rate and is
-        no feature.
+        The column that has the time (seconds, or dates), evenly spaced but for gaps, at which a
+        segment ends; it gives the rate and the clock and is no feature.
     rate : float or None
         Time bins per second.
     source : str or None
@@ -42,12 +43,13 @@ def from_frame(
     """
     source = source or f"the {type(frame).__module__.partition('.')[0]} frame"
     columns = [str(name) for name in frame.columns]
+    clock = None
     if time is not None:
         if time not in columns:
             raise RecordingError(
                 f"{source}: there is no column {time!r}; it has {', '.join(columns)}."
             )
-        rate = rate or rate_of_times(frame[time].to_numpy(), source)
+        clock = clock_of(frame[time].to_numpy(), source, rate)
     kept = [name for name in frame.columns if str(name) != time]
     arrays = [_column(frame[name]) for name in kept]
     odd = [str(n) for n, a in zip(kept, arrays, strict=True) if a.dtype.kind not in "fiub"]
@@ -57,7 +59,11 @@ def from_frame(
             "the one that has the time with time."
         )
     X = np.column_stack(arrays) if arrays else np.empty((len(frame), 0))
-    return Recording(X, source, rate, tuple(str(name) for name in kept))
+    names = tuple(str(name) for name in kept)
+    if clock is None:
+        return Recording(X, source, rate, names)
+    more: dict[str, Any] = {"hints": clock.hints, "starts": clock.starts}
+    return Recording(X, source, clock.rate, names, clock.lengths, **more)
 
 
 def _column(column: Any) -> Any:

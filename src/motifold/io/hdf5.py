@@ -28,8 +28,10 @@ from motifold.io.h5_links import follow, leaves
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
+from motifold.io.spike_lists import SPIKES
 
-OPTIONS = {"key", "orientation"}
+OPTIONS = {"key", "orientation", *SPIKES}
+_MOST_TEXTS = 10**5  # each of which may be as long as the file
 _LISTED = 20
 
 
@@ -54,21 +56,31 @@ def open_file(path: Path) -> Iterator[Any]:
         raise
 
 
-def find_dataset(path: Path, file: Any, key: str, max_bytes: int | None = None) -> Any:
-    """The dataset of that path, if all of it lies in this file and takes no undue memory."""
+def find_dataset(
+    path: Path, file: Any, key: str, max_bytes: int | None = None, *, texts: bool = False
+) -> Any:
+    """The dataset of that path, if all of it lies in this file and takes no undue memory.
+
+    It has numbers or, where ``texts`` allows it, a few texts.
+    """
     h5py = require("h5py", "io")
     dataset = follow(path, file, key)
     if not isinstance(dataset, h5py.Dataset):
         inside = ", ".join(list(dataset)[:_LISTED]) if hasattr(dataset, "keys") else ""
         raise RecordingError(f"{path}: {key!r} is no dataset. Name one with key: {inside}.")
-    check_numbers(dataset.dtype, path)
+    is_text = texts and h5py.check_string_dtype(dataset.dtype) is not None
+    if not is_text:
+        check_numbers(dataset.dtype, path)
+    elif math.prod(dataset.shape or ()) > _MOST_TEXTS:
+        raise RecordingError(f"{path}: {key!r} has {dataset.shape} texts, too many to be right.")
     stored = 0
     for leaf in leaves(path, dataset):
         size = leaf.id.get_storage_size()
         stored += size
         if leaf.chunks is not None:
             check_chunk(path, math.prod(leaf.chunks) * leaf.dtype.itemsize, size, max_bytes)
-    nbytes = math.prod(dataset.shape or ()) * float_type(dataset.dtype).itemsize
+    dtype = dataset.dtype if is_text else float_type(dataset.dtype)
+    nbytes = math.prod(dataset.shape or ()) * dtype.itemsize
     check_expansion(path, nbytes, stored, max_bytes)
     return dataset
 

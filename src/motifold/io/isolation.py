@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from motifold.io.guards import RecordingError, allowed_bytes, check_numbers, size_of
 from motifold.io.matrices import LazyMatrix
@@ -83,7 +84,10 @@ def _believed(path: Path, told: dict[str, Any], stamps: bytearray, child: _Child
         raise child.damaged(f"what it told makes no sense: {error}") from error
     nbytes = T * N * dtype.itemsize
     X: Any
-    if mapped is not None:
+    if told.get("entries") is not None:
+        X = _sparse(child, T, N, told["entries"])
+        child.end()
+    elif mapped is not None:
         if offset < 0 or offset + nbytes > path.stat().st_size:
             raise child.damaged("its data lies beyond its end")
         X = np.memmap(path, dtype, "r", offset, (T, N), order)
@@ -98,16 +102,41 @@ def _believed(path: Path, told: dict[str, Any], stamps: bytearray, child: _Child
     return Recording(X, str(path), feature_axis=axis, timestamps=clock, **known)
 
 
+def _sparse(child: _Child, T: int, N: int, n_entries: Any) -> Any:
+    """A sparse matrix, by its three arrays; what they say is checked."""
+    if not isinstance(n_entries, int) or not 0 <= n_entries <= T * N:
+        raise child.damaged(f"it claims {n_entries} entries")
+    if 8 * (T + 1) + 12 * n_entries > child.most:
+        raise child.damaged(f"it claims {T} rows and {n_entries} entries")
+    starts, columns, values = (
+        np.frombuffer(child.ask(name, expected=n * np.dtype(kind).itemsize)[1], kind)
+        for name, n, kind in (
+            ("starts", T + 1, "<i8"),
+            ("columns", n_entries, "<i8"),
+            ("values", n_entries, "<f4"),
+        )
+    )
+    try:
+        X = csr_array((values, columns, starts), shape=(T, N))
+        X.check_format(full_check=True)
+    except ValueError as error:
+        raise child.damaged(f"its sparse matrix is none: {error}") from error
+    return X
+
+
 def _known(told: dict[str, Any]) -> dict[str, Any]:
     """What goes into the recording as it is."""
     rate, names, lengths = (told[name] for name in ("rate", "feature_names", "lengths"))
+    starts = told.get("starts")
     missing: Any = {"error": "error", "mask": "mask"}[told["missing"]]
     return {
         "rate": None if rate is None else float(rate),
         "feature_names": None if names is None else tuple(str(name) for name in names),
         "lengths": None if lengths is None else tuple(int(length) for length in lengths),
         "hints": tuple(str(hint) for hint in told["hints"]),
+        "options": {str(name): value for name, value in told.get("options", {}).items()},
         "missing": missing,
+        "starts": None if starts is None else tuple(float(start) for start in starts),
     }
 
 

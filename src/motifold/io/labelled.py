@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from motifold.io.clocks import clock_of
 from motifold.io.fills import as_missing, declared_fills
 from motifold.io.guards import RecordingError
-from motifold.io.recording import Recording, rate_of_times
+from motifold.io.recording import Recording
 
 
 def from_xarray(
@@ -21,7 +22,8 @@ def from_xarray(
     ----------
     array : xarray.DataArray
     time : str, default="time"
-        The dimension of time. An evenly spaced coordinate (seconds, or dates) gives the rate.
+        The dimension of time. An evenly spaced coordinate (seconds, or dates) gives the rate and
+        the clock; at gaps in it a segment ends.
     segments : str or None
         A dimension, such as the trial, along which segments are stacked. All others make the
         features, named by their coordinates.
@@ -55,8 +57,12 @@ def from_xarray(
     fills = declared_fills(array.attrs)  # as they are where xarray was told not to decode
     if fills and X.dtype.kind in "fiu":
         X = as_missing(X, fills)
-    if rate is None and time in array.coords:
-        rate = rate_of_times(array.coords[time].values, name)
+    lengths = (T,) * n_segments if n_segments > 1 else None
+    more: dict[str, Any] = {}
+    if time in array.coords and T > 1:
+        clock = clock_of(array.coords[time].values, name, rate).repeated(n_segments)
+        rate, lengths = clock.rate, clock.lengths or lengths
+        more = {"starts": clock.starts, "hints": clock.hints}
     labels = [
         [str(value) for value in array.coords[d].values]
         if d in array.coords
@@ -68,5 +74,6 @@ def from_xarray(
         name,
         rate,
         tuple(", ".join(parts) for parts in product(*labels)) if others else (str(array.name),),
-        (T,) * n_segments if n_segments > 1 else None,
+        lengths,
+        **more,
     )

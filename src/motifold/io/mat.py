@@ -14,8 +14,9 @@ from motifold.io.guards import RecordingError, allowed_bytes, check_expansion, g
 from motifold.io.matrices import Orientation, orient
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
+from motifold.io.spike_lists import SPIKES
 
-OPTIONS = {"key", "orientation"}
+OPTIONS = {"key", "orientation", *SPIKES}
 _WHOLE = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _NUMBERS = {"double", "single", "logical", *_WHOLE}
 _V73 = b"MATLAB 7.3"

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 
 from motifold.io.fills import as_missing, float_type
 from motifold.io.guards import RecordingError, check_numbers, guard
@@ -108,8 +109,12 @@ def blocks(X: Any, at_most: int) -> tuple[Iterator[npt.NDArray[Any]], float]:
     if isinstance(X, LazyMatrix):
         return X.blocks(stride), 1 / stride
     rows = max(1, _BLOCK_BYTES // max(1, X.shape[1] * X.dtype.itemsize))
-    starts = range(0, len(X), rows * stride)
-    return (np.asarray(X[a : a + rows]) for a in starts), 1 / stride
+    starts = range(0, X.shape[0], rows * stride)
+    return (_array(X[a : a + rows]) for a in starts), 1 / stride
+
+
+def _array(rows: Any) -> npt.NDArray[Any]:
+    return rows.toarray() if issparse(rows) else np.asarray(rows)
 
 
 def orient(

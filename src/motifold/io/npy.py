@@ -15,8 +15,9 @@ from motifold.io.guards import RecordingError, check_expansion, check_numbers, g
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
+from motifold.io.spike_lists import SPIKES
 
-OPTIONS = {"key", "orientation"}
+OPTIONS = {"key", "orientation", *SPIKES}
 _LOCAL_HEADER = 30  # bytes of a zip member's own header, before its name
 
 
@@ -28,10 +29,15 @@ def read(path: Path, options: Options) -> Recording:
         else:
             if options.key is not None:
                 raise RecordingError(f"{path}: an npy file has one array; leave key out.")
-            file.seek(0)
-            X = _mapped(path, file, 0, os.path.getsize(path))
+            X = mapped(path)
     rate = None if options.rate is None else float(options.rate)
     return Recording(orient(X, path, options.orientation), str(path), rate)
+
+
+def mapped(path: Path) -> Any:
+    """The array of an npy file, mapped into memory."""
+    with open(path, "rb") as file:
+        return _mapped(path, file, 0, os.path.getsize(path))
 
 
 def _from_npz(path: Path, file: BinaryIO, options: Options) -> Any:

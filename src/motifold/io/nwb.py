@@ -8,6 +8,7 @@ other files.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,16 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.io import hdf5
+from motifold.io.clocks import Clock, clock_of
 from motifold.io.fills import as_missing
-from motifold.io.guards import RecordingError, check_expansion, guard, require
+from motifold.io.guards import RecordingError, guard, require
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
-from motifold.io.recording import Recording, rate_of_times
+from motifold.io.recording import Recording
+from motifold.io.spikes import Spikes, Stretch
+from motifold.io.unit_filters import Condition, chosen_units, conditions_of
 
-OPTIONS = {"key", "bin_size", "epochs"}
+OPTIONS = {"key", "bin_size", "epochs", "units", "t_start", "t_stop"}
 _LISTED = 20
 
 
@@ -35,12 +39,7 @@ def read(path: Path, options: Options) -> Recording:
             raise RecordingError(
                 f"{path}: it has no units; name a time series with key: {_named(series)}."
             )
-        if options.bin_size is None:
-            raise RecordingError(
-                f"{path}: spikes are counted in bins: set bin_size, in seconds. Or name a time "
-                f"series with key: {_named(series)}."
-            )
-        return _from_units(path, file, options)
+        return _from_units(path, file, options, series)
 
 
 def _named(series: list[str]) -> str:
@@ -50,48 +49,38 @@ def _named(series: list[str]) -> str:
 # --- spikes ---------------------------------------------------------------------------------
 
 
-def _from_units(path: Path, file: Any, options: Options) -> Recording:
+def _from_units(path: Path, file: Any, options: Options, series: list[str]) -> Recording:
     """Counts of spikes from time 0 of the session to the last spike, or in the epochs."""
-    assert options.bin_size is not None
-    spikes = _spikes(path, file, options.max_bytes)
-    stamps = np.concatenate([times for _, times in spikes]) if spikes else np.empty(0)
-    if stamps.size == 0 or not np.isfinite(stamps).all():
-        raise RecordingError(f"{path}: the units have no spikes, or spikes without a time.")
+    spikes = _spikes(path, file, options)
+    if options.bin_size is None:
+        found = spikes.suggested()
+        raise RecordingError(
+            f"{path}: spikes are counted in bins: set bin_size, in seconds (from the data: "
+            f"bin_size={found.seconds:g}; {found.reason}). Or name a time series with key: "
+            f"{_named(series)}."
+        )
+    bin_size, hints = options.bin_size, spikes.hints
     if options.epochs is None:
-        first = min(0.0, float(stamps.min()))
-        intervals = [(first, float(stamps.max()) + options.bin_size)]
+        first = min(0.0, spikes.ends[0]) if options.t_start is None else options.t_start
+        stretches = [spikes.stretch(bin_size, first, options.t_stop)]
+        hints += () if options.t_start is not None else ("Bins begin at 0 s of the session.",)
     else:
-        intervals = _intervals(path, file, options)
-    lengths = [int((stop - start) / options.bin_size + 1e-6) for start, stop in intervals]
-    # Bins of one stretch from zero on need no clock of their own.
-    has_clock = len(intervals) > 1 or intervals[0][0] != 0
-    n_bytes = sum(lengths) * (4 * len(spikes) + 8 * has_clock)
-    check_expansion(path, n_bytes, 8 * stamps.size, options.max_bytes)
-    X = np.zeros((sum(lengths), len(spikes)), np.float32)
-    starts = np.r_[0, np.cumsum(lengths)]
-    for i, (begin, _) in enumerate(intervals):
-        for unit, (_, times) in enumerate(spikes):
-            bins = np.floor((times - begin) / options.bin_size + 1e-9)
-            inside = bins[(bins >= 0) & (bins < lengths[i])].astype(np.intp)
-            np.add.at(X[:, unit], starts[i] + inside, 1)
-    clock = None
-    if has_clock:
-        parts = zip([begin for begin, _ in intervals], lengths, strict=True)
-        clock = np.concatenate([b + options.bin_size * np.arange(n) for b, n in parts])
-    return Recording(
-        X,
-        str(path),
-        1 / options.bin_size,
-        tuple(f"unit {name}" for name, _ in spikes),
-        tuple(lengths) if len(lengths) > 1 else None,
-        timestamps=clock,
+        stretches = [
+            Stretch(start, int((stop - start) / bin_size + 1e-6))
+            for start, stop in _intervals(path, file, options)
+        ]
+    recording = replace(spikes, hints=hints).counted(
+        bin_size, stretches, max_bytes=options.max_bytes
     )
+    # Bins of one stretch from zero on need no times of their own.
+    plain = len(stretches) == 1 and stretches[0].start == 0
+    return recording if plain else replace(recording, timestamps=recording.times)
 
 
-def _spikes(path: Path, file: Any, max_bytes: int | None) -> list[tuple[str, npt.NDArray[Any]]]:
-    """Names and spike times of the units: one ragged column and where each unit's part ends."""
+def _spikes(path: Path, file: Any, options: Options) -> Spikes:
+    """Spike times of the units: one ragged column and where each unit's part ends."""
     times, ends, names = (
-        _column(path, file, f"units/{name}", max_bytes)
+        _column(path, file, f"units/{name}", options.max_bytes)
         for name in ("spike_times", "spike_times_index", "id")
     )
     ends = ends.astype(np.int64)
@@ -99,15 +88,42 @@ def _spikes(path: Path, file: Any, max_bytes: int | None) -> list[tuple[str, npt
         raise RecordingError(f"{path}: the units' index does not fit their spike times: damaged.")
     starts = np.r_[0, ends[:-1]].astype(np.intp)
     parts = [times[a:b].astype(np.float64) for a, b in zip(starts, ends, strict=True)]
-    return [(str(name), part) for name, part in zip(names, parts, strict=True)]
+    kept: list[int] = list(range(len(parts)))
+    hints: tuple[str, ...] = ()
+    if options.units is not None:
+        conditions = conditions_of(path, options.units)
+        columns = _columns_of_units(path, file, conditions, len(parts), options.max_bytes)
+        kept = chosen_units(path, conditions, columns, len(parts)).tolist()
+        hints = (f"{len(kept)} of {len(parts)} units are taken: {options.units}.",)
+    labels = tuple(f"unit {names[i]}" for i in kept)
+    return Spikes(labels, tuple(parts[i] for i in kept), str(path), hints)
 
 
-def _column(path: Path, file: Any, name: str, max_bytes: int | None) -> npt.NDArray[Any]:
+def _columns_of_units(
+    path: Path, file: Any, conditions: list[Condition], n: int, max_bytes: int | None
+) -> dict[str, Any]:
+    """The columns that conditions are about, all others by their names alone."""
+    columns: dict[str, Any] = {name: [] for name in file["units"] if not name.endswith("_index")}
+    for condition in conditions:
+        if condition.column in columns:
+            cells = _column(path, file, f"units/{condition.column}", max_bytes, texts=True)
+            if len(cells) != n:
+                raise RecordingError(
+                    f"{path}: units/{condition.column} has {len(cells)} cells for {n} units."
+                )
+            columns[condition.column] = cells
+    return columns
+
+
+def _column(
+    path: Path, file: Any, name: str, max_bytes: int | None, *, texts: bool = False
+) -> npt.NDArray[Any]:
     """All values of a column of a table."""
-    dataset = hdf5.find_dataset(path, file, name, max_bytes)
+    dataset = hdf5.find_dataset(path, file, name, max_bytes, texts=texts)
     if dataset.ndim != 1:
         raise RecordingError(f"{path}: {name} has shape {dataset.shape}; it must be a column.")
-    return np.asarray(hdf5.values_of(path, dataset))
+    values = dataset if dataset.dtype.kind in "OS" else hdf5.values_of(path, dataset)
+    return np.asarray(values[:])
 
 
 def _intervals(path: Path, file: Any, options: Options) -> list[tuple[float, float]]:
@@ -156,15 +172,13 @@ def _series_path(path: Path, key: str, series: list[str]) -> str:
 
 
 def _from_series(path: Path, file: Any, name: str, options: Options) -> Recording:
-    if options.bin_size is not None or options.epochs is not None:
-        raise RecordingError(f"{path}: bin_size and epochs are for units; leave them out or key.")
+    if any(getattr(options, name) is not None for name in OPTIONS - {"key"}):
+        raise RecordingError(
+            f"{path}: bin_size, epochs, units, t_start and t_stop are for units; leave them out or "
+            "key."
+        )
     data = hdf5.find_dataset(path, file, f"{name}/data", options.max_bytes)
-    rate = None if options.rate is None else float(options.rate)
-    if rate is None and file[name].get("starting_time", getlink=True) is not None:
-        rate = float(hdf5.find_dataset(path, file, f"{name}/starting_time").attrs["rate"])
-    elif rate is None:
-        stamps = hdf5.find_dataset(path, file, f"{name}/timestamps", options.max_bytes)
-        rate = rate_of_times(np.asarray(hdf5.values_of(path, stamps)), f"{path}: {name}")
+    clock = _clock(path, file, name, options)
     factor = float(data.attrs.get("conversion", 1.0))
     offset = float(data.attrs.get("offset", 0.0))
     X, fills = hdf5.values_of(path, data), hdf5.fills_of(data)
@@ -173,4 +187,17 @@ def _from_series(path: Path, file: Any, name: str, options: Options) -> Recordin
         X *= factor
         X += offset
         X, fills = (X[:, None] if X.ndim == 1 else X), ()
-    return Recording(orient(X, path, None, fills), str(path), rate)  # the standard: time first
+    X = orient(X, path, None, fills)  # the standard: time first
+    more: dict[str, Any] = {"starts": clock.starts, "hints": clock.hints}
+    return Recording(X, str(path), clock.rate, None, clock.lengths, **more)
+
+
+def _clock(path: Path, file: Any, name: str, options: Options) -> Clock:
+    """By the start and the rate of a series, or by its timestamps."""
+    rate = None if options.rate is None else float(options.rate)
+    if file[name].get("starting_time", getlink=True) is None:
+        stamps = hdf5.find_dataset(path, file, f"{name}/timestamps", options.max_bytes)
+        return clock_of(np.asarray(hdf5.values_of(path, stamps)), f"{path}: {name}", rate)
+    start = hdf5.find_dataset(path, file, f"{name}/starting_time")
+    first = float(np.ravel(np.asarray(hdf5.values_of(path, start)))[0])
+    return Clock(rate or float(start.attrs["rate"]), (first,))

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from motifold.data.given import series_of
 from motifold.io.guards import RecordingError, require
 from motifold.io.recording import Recording
+from motifold.io.spikes import Spikes, Stretch
 
 
-def from_pynapple(data: Any, *, bin_size: float | None = None) -> Recording:
+def from_pynapple(
+    data: Any,
+    *,
+    bin_size: float | None = None,
+    sparse: bool | None = None,
+    max_bytes: int | None = None,
+) -> Recording:
     """Make a recording of a pynapple object; its epochs become segments.
 
     Parameters
@@ -18,12 +27,16 @@ def from_pynapple(data: Any, *, bin_size: float | None = None) -> Recording:
     data : TsGroup, TsdFrame or Tsd
         Spikes of a group are counted in bins; a frame is taken as it is, its columns are features.
     bin_size : float or None
-        Seconds of a bin; a ``TsGroup`` needs it.
+        Seconds of a bin; a ``TsGroup`` needs it, and the error without it suggests one. Each epoch
+        is cut into as many whole bins as it has, from its start on.
+    sparse, max_bytes
+        Of a ``TsGroup``, as in ``from_spikes``.
 
     Returns
     -------
     Recording
-        ``timestamps`` has pynapple's times.
+        ``starts`` has the clock. ``timestamps`` are pynapple's times: of counts the middles of the
+        bins, which begin half a bin before.
 
     Examples
     --------
@@ -37,34 +50,38 @@ def from_pynapple(data: Any, *, bin_size: float | None = None) -> Recording:
     kind = type(data).__name__
     source = f"the pynapple {kind}"
     if kind == "TsGroup":
-        if bin_size is None:
-            raise RecordingError(f"{source}: spikes are counted in bins: set bin_size, in seconds.")
-        frame = data.count(bin_size)
-    elif kind in ("TsdFrame", "Tsd"):
-        if bin_size is not None:
-            raise RecordingError(f"{source}: bin_size is for a TsGroup; see bin_average.")
-        frame = data
-    else:
+        return _counted(data, source, bin_size, sparse, max_bytes)
+    if kind not in ("TsdFrame", "Tsd"):
         raise TypeError(f"from_pynapple takes a TsGroup, TsdFrame or Tsd, not {kind}.")
-    X = np.asarray(frame.values)
-    X = X[:, None] if X.ndim == 1 else X
-    times = np.asarray(frame.index.values)
-    columns = getattr(frame, "columns", [0])
-    epochs = frame.time_support
-    lengths = [int(np.sum((times >= a) & (times <= b))) for a, b in epochs.values]
-    lengths = [length for length in lengths if length]
-    if sum(lengths) != len(times):
-        raise RecordingError(f"{source}: its epochs overlap; merge them first (IntervalSet.union).")
-    steps = np.diff(times)
-    rate = float(1 / np.median(steps)) if len(steps) else None
+    if bin_size is not None:
+        raise RecordingError(f"{source}: bin_size is for a TsGroup; see bin_average.")
+    try:
+        found = series_of(data)
+    except ValueError as error:
+        raise RecordingError(str(error)) from error
     return Recording(
-        X,
+        found.X,
         source,
-        rate,
-        tuple(str(column) for column in columns),
-        tuple(lengths) if len(lengths) > 1 else None,
-        timestamps=times,
+        found.rate,
+        found.names,
+        found.lengths,
+        timestamps=found.times,
+        starts=found.starts,
     )
+
+
+def _counted(
+    group: Any, source: str, bin_size: float | None, sparse: bool | None, max_bytes: int | None
+) -> Recording:
+    """Spikes of a group in the bins of its epochs."""
+    units = [str(unit) for unit in group.index]
+    times = [np.asarray(group[unit].index.values, np.float64) for unit in group.index]
+    found = Spikes(tuple(units), tuple(times), source)
+    bins = found.needed_bin_size(bin_size)
+    epochs = [Stretch(float(a), int((b - a) / bins + 1e-6)) for a, b in group.time_support.values]
+    epochs = [epoch for epoch in epochs if epoch.n_bins]
+    recording = found.counted(bins, epochs, sparse=sparse, max_bytes=max_bytes)
+    return replace(recording, timestamps=recording.times + bins / 2)
 
 
 def to_pynapple(activations: Any, recording: Recording) -> Any:

@@ -29,8 +29,8 @@ class Recording:
     ----------
     X : array-like of shape (n_samples, n_features)
         Rows are time bins. An array, a memory map, or a matrix that is read when it is asked for:
-        ``np.asarray(recording.X)`` is always an array. What a masked array hides becomes NaN, and
-        ``missing`` "mask".
+        ``np.asarray(recording.X)`` is an array. Long recordings of spikes are sparse matrices of
+        ``scipy.sparse``, by rows. What a masked array hides becomes NaN, and ``missing`` "mask".
     source : str
         Where it came from: the file's name, or the kind of the object.
     rate : float or None
@@ -48,6 +48,9 @@ class Recording:
         What looks odd, and what to do if it is.
     missing : {"error", "mask"}
         What NaN in X means: a mistake, or an entry that was not observed (see ``mask``).
+    starts : tuple of float or None
+        The clock: seconds at which bin 0 of each segment begins, in whatever clock the recording
+        has; None where it is not known, which counts as 0.
     signed : bool
         Whether values below zero are meant to be there (``negatives="keep"``): for models with
         ``allow_negative=True``.
@@ -71,16 +74,13 @@ class Recording:
     options: dict[str, Any] = field(default_factory=dict)
     hints: tuple[str, ...] = ()
     missing: Missing = "error"
+    starts: tuple[float, ...] | None = None
     signed: bool = False
 
     def __post_init__(self) -> None:
         if issparse(self.X):
-            raise RecordingError(
-                f"{self.source}: the data is a sparse matrix, and a recording holds arrays. Give "
-                "the matrix itself to CNMF, sweep and the pictures; or make the stretch of time "
-                "that is wanted dense with toarray()."
-            )
-        if has_masked(self.X):
+            object.__setattr__(self, "X", self.X.tocsr())  # of which rows can be taken
+        elif has_masked(self.X):
             object.__setattr__(self, "X", with_nan(self.X))
             object.__setattr__(self, "missing", "mask")  # which is what the mask says
         elif isinstance(self.X, np.ma.MaskedArray):
@@ -101,6 +101,14 @@ class Recording:
                 f"{self.source}: there are {len(names)} feature names, but {self.shape[1]} "
                 "features. If rows and columns are interchanged, set orientation."
             )
+        n_segments = 1 if self.lengths is None else len(self.lengths)
+        if self.starts is not None and (
+            len(self.starts) != n_segments or not np.isfinite(self.starts).all()
+        ):
+            raise RecordingError(
+                f"{self.source}: starts must be a number of seconds for each of the {n_segments} "
+                f"segments, not {self.starts}."
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -117,7 +125,11 @@ class Recording:
         """Seconds of each time bin, or its number where the rate is not known; (n_samples,)."""
         if self.timestamps is not None:
             return self.timestamps
-        return np.arange(self.shape[0]) / (self.rate or 1.0)
+        T = self.shape[0]
+        if self.starts is None or self.rate is None:
+            return np.arange(T) / (self.rate or 1.0)
+        parts = zip(self.starts, self.lengths or (T,), strict=True)
+        return np.concatenate([start + np.arange(n) / self.rate for start, n in parts])
 
     def bins(self, duration: str | float) -> int:
         """A duration in time bins: ``20`` and ``"20"`` are bins, ``"0.5s"`` and ``"500ms"`` time.
@@ -157,6 +169,8 @@ class Recording:
         """
         if self.missing != "mask" or self.X.dtype.kind != "f":
             return None
+        if issparse(self.X):
+            return None if not np.isnan(self.X.data).any() else ~np.isnan(self.X.toarray())
         observed = ~np.isnan(in_memory(self.X))
         return None if observed.all() else observed
 
@@ -195,7 +209,13 @@ class Recording:
         array([[ True, False],
                [ True,  True]])
         """
-        from motifold.data.validation import check_entries, check_recording, segment_lengths
+        from motifold.data import scan
+        from motifold.data.validation import (
+            check_entries,
+            check_recording,
+            recording_of,
+            segment_lengths,
+        )
 
         fills = getattr(self.X, "fills", ())
         if negatives is None:
@@ -204,12 +224,15 @@ class Recording:
         with guard(self.source, "a recording"):
             X = _without_negatives(self.X, negatives, self.source)
         try:
-            X = check_recording(X, check_values=False)[0]
-            segment_lengths(len(X), self.lengths)
+            X = check_recording(X, check_values=False, sparse=True)[0]
+            segment_lengths(X.shape[0], self.lengths)
             found = replace(self, X=X, missing=missing or self.missing, signed=signed)
             if found.mask is not None and not found.mask.any():
                 raise ValueError("Every entry is NaN: there is nothing to fit.")
-            check_entries(X, "X", not signed, found.mask)
+            if issparse(X):
+                scan(recording_of(X, mask=found.mask), nonnegative=not signed)
+            else:
+                check_entries(X, "X", not signed, found.mask)
         except (TypeError, ValueError) as error:
             raise RecordingError(f"{self.source}: {_with_fix(str(error), fills)}") from error
         return found
@@ -229,12 +252,20 @@ class Recording:
         """
         X_hat, power = np.asarray(reconstruction), Power(1)
         for a in range(0, self.shape[0], ROWS):
-            power.add(np.asarray(self.X[a : a + ROWS], np.float64), [X_hat[a : a + ROWS]])
+            rows = self.X[a : a + ROWS]
+            rows = rows.toarray() if issparse(rows) else rows
+            power.add(np.asarray(rows, np.float64), [X_hat[a : a + ROWS]])
         return power.loss
 
 
-def _without_negatives(X: Any, negatives: Negatives, source: str) -> npt.NDArray[Any]:
+def _without_negatives(X: Any, negatives: Negatives, source: str) -> Any:
     """X as an array, its negative values treated; changed in place where it was just read."""
+    if issparse(X):
+        if negatives == "shift" and X.nnz and X.data.min() < 0:
+            raise RecordingError(
+                f'{source}: negatives="shift" would fill a sparse matrix; clip, or give an array.'
+            )
+        return X.maximum(0) if negatives == "clip" else X
     array = in_memory(X)
     if negatives in ("error", "keep"):
         return array
@@ -276,22 +307,3 @@ def orientation_hints(shape: tuple[int, ...]) -> tuple[str, ...]:
             'way round, say orientation="features_first" or "time_first", whichever you did not.',
         )
     return ()
-
-
-def rate_of_times(times: Any, source: str) -> float:
-    """Time bins per second of evenly spaced times (numbers in seconds, or dates)."""
-    stamps = np.asarray(times)
-    if stamps.dtype.kind in "mM":
-        stamps = (stamps - stamps[0]) / np.timedelta64(1, "s")
-    if stamps.ndim != 1 or stamps.dtype.kind not in "fiu" or len(stamps) < 2:
-        raise RecordingError(f"{source}: times must be two or more numbers or dates in a row.")
-    steps = np.diff(stamps.astype(np.float64))
-    step = float(np.median(steps))
-    if not (step > 0 and np.all(np.abs(steps - step) <= 0.01 * step)):
-        worst = int(np.argmax(~(np.abs(steps - step) <= 0.01 * step)))
-        raise RecordingError(
-            f"{source}: the times are not evenly spaced, first between rows {worst} and "
-            f"{worst + 1} (by {steps[worst]:g} s, mostly {step:g} s). Resample first, or leave the "
-            "times out and give rate."
-        )
-    return float((len(stamps) - 1) / (stamps[-1] - stamps[0]))

@@ -4,50 +4,125 @@ from __future__ import annotations
 
 import csv
 import warnings
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from motifold.io.clocks import clock_of
 from motifold.io.fills import float_type
 from motifold.io.frames import from_frame
 from motifold.io.guards import RecordingError, check_expansion, guard, require
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
-from motifold.io.recording import Recording, rate_of_times
+from motifold.io.recording import Recording
+from motifold.io.spike_lists import SPIKES, columns_of_spikes, counted, grouped, has_spikes
+from motifold.io.spikes import Spikes
 
-OPTIONS = {"orientation", "time"}
+OPTIONS = {"orientation", *SPIKES}
 _CLOCKS = {"time", "t", "times", "timestamp", "timestamps", "seconds", "time_s"}
 _BLOCK_BYTES = 2**25  # of a parquet file, turned into rows at a time
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _GAPS = {"", "na", "n/a", "nan", "null", "none"}
 
 
 def read(path: Path, options: Options) -> Recording:
     """The table; a first line that is not all numbers is taken for the features' names."""
-    kind = options.kind or path.suffix.lstrip(".")
-    if kind.lower() == "parquet":
+    kind = (options.kind or path.suffix.lstrip(".")).lower()
+    if has_spikes(options):
+        with guard(path, "a table of spikes"):
+            spikes = (_spikes_of_parquet if kind == "parquet" else _spikes_of_text)(path, options)
+            return counted(spikes, options)
+    if kind == "parquet":
         return _from_parquet(path, options)
     with guard(path, "a table of numbers"):
-        names, X = _from_text(path, kind.lower(), options.missing == "mask")
+        names, X, dates = _from_text(path, kind, options)
     rate = None if options.rate is None else float(options.rate)
     if options.orientation == "features_first":
         if options.time is not None:
             raise RecordingError(f"{path}: a time column needs time in rows: leave time out.")
         return Recording(orient(X, path, options.orientation), str(path), rate)
+    more: dict[str, Any] = {}
     if options.time is not None:
-        if names is None or options.time not in names:
-            listed = ", ".join(names or []) or "no names"
-            raise RecordingError(f"{path}: there is no column {options.time!r}; it has {listed}.")
-        column = names.index(options.time)
-        rate = rate or rate_of_times(X[:, column], str(path))
+        column = _column(path, names, options.time)
+        times = X[:, column].astype("datetime64[us]") if dates else X[:, column]
+        clock = clock_of(times, str(path), rate)
+        rate, more = clock.rate, {"lengths": clock.lengths, "starts": clock.starts}
         X = np.delete(X, column, axis=1)
-        names = [*names[:column], *names[column + 1 :]]
-    return Recording(
-        orient(X, path, None),
-        str(path),
-        rate,
-        None if names is None else tuple(names),
-        hints=_clock_hint(names),
-    )
+        names = [*names[:column], *names[column + 1 :]] if names else None
+        more["hints"] = clock.hints
+    more["hints"] = (*more.get("hints", ()), *_clock_hint(names))
+    named = None if names is None else tuple(names)
+    return Recording(orient(X, path, None), str(path), rate, named, **more)
+
+
+def _column(path: Path, names: list[str] | None, wanted: str) -> int:
+    if names is None or wanted not in names:
+        listed = ", ".join(names or []) or "no names"
+        raise RecordingError(f"{path}: there is no column {wanted!r}; it has {listed}.")
+    return names.index(wanted)
+
+
+# --- spikes ---------------------------------------------------------------------------------
+
+
+def _spikes_of_text(path: Path, options: Options) -> Spikes:
+    kind = (options.kind or path.suffix.lstrip(".")).lower()
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        delimiter = _delimiter(file, kind)
+        first = next(csv.reader(file, delimiter=delimiter), [])
+        if len(first) < 2:
+            raise RecordingError(
+                f"{path}: it has {len(first)} column; spikes have two, unit and time."
+            )
+        names = None if _are_numbers(first[-2:]) else [name.strip() for name in first]
+        columns = columns_of_spikes(path, names, len(first), options.unit, options.time)
+        unit, time, hints = columns
+        start = 0 if names is None else 1
+        units, times = (
+            _loaded(path, file, start, delimiter, which, kind_of)
+            for which, kind_of in ((unit, str), (time, float))
+        )
+    return grouped(path, np.char.strip(units), times, hints)
+
+
+def _loaded(path: Path, file: Any, skip: int, delimiter: str, column: int, kind: type) -> Any:
+    file.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numpy's on a table without rows: refused later
+            return np.loadtxt(
+                file, kind, delimiter=delimiter, ndmin=1, comments=None, quotechar='"',
+                usecols=column, skiprows=skip, encoding=None,
+            )  # fmt: skip
+    except ValueError as error:
+        told = str(error).split(";")[0]
+        raise RecordingError(
+            f"{path}: {told} (rows count from 0, after the line of names). The column of times "
+            "must be numbers, in seconds: name another one with time, or mend the row."
+        ) from error
+
+
+def _spikes_of_parquet(path: Path, options: Options) -> Spikes:
+    polars = require("polars", "io")
+    lazy = polars.scan_parquet(path, glob=False, hive_partitioning=False)
+    names = list(lazy.collect_schema())
+    n_rows = lazy.select(polars.len()).collect().item()
+    check_expansion(path, 16 * n_rows, path.stat().st_size, options.max_bytes)
+    columns = columns_of_spikes(path, names, len(names), options.unit, options.time)
+    unit, time, hints = columns
+    frame = lazy.select(names[unit], names[time]).collect()
+    units, times = (frame[names[i]] for i in (unit, time))
+    if not times.dtype.is_numeric():
+        raise RecordingError(f"{path}: column {names[time]!r} is no number of seconds.")
+    if units.null_count():
+        raise RecordingError(f"{path}: column {names[unit]!r} has empty cells: remove such rows.")
+    seconds = times.cast(polars.Float64).fill_null(float("nan")).to_numpy()
+    return grouped(path, units.cast(polars.String).to_numpy().astype(str), seconds, hints)
+
+
+# --- recordings -----------------------------------------------------------------------------
 
 
 def _clock_hint(names: list[str] | None) -> tuple[str, ...]:
@@ -57,17 +132,45 @@ def _clock_hint(names: list[str] | None) -> tuple[str, ...]:
     return (f"The column {clocks[0]!r} is taken for a feature; if it is the clock, set time.",)
 
 
-def _from_text(path: Path, kind: str, gaps: bool) -> tuple[list[str] | None, np.ndarray]:
-    """The names, if there are any, and the numbers; with ``gaps`` empty cells are NaN."""
-    delimiter = "\t" if kind == "tsv" else ","
+def _delimiter(file: Any, kind: str) -> str:
+    """What separates columns; of a .txt file as it looks."""
+    if kind != "txt":
+        return "\t" if kind == "tsv" else ","
+    found = csv.Sniffer().sniff(file.read(4096), delimiters=",;\t ").delimiter
+    file.seek(0)
+    return found
+
+
+def _from_text(
+    path: Path, kind: str, options: Options
+) -> tuple[list[str] | None, np.ndarray, bool]:
+    """The names, if there are any, the numbers, and whether the times are dates.
+
+    With missing="mask" empty cells are NaN. Dates are microseconds since 1970.
+    """
+    dates: list[str] = []
+
+    def date_or_number(cell: str) -> float:
+        try:
+            return float(cell)
+        except ValueError:
+            found = datetime.fromisoformat(cell.strip())
+        dates.append(cell) if not dates else None
+        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found
+        return float((found - _EPOCH) // timedelta(microseconds=1))
+
     with open(path, newline="", encoding="utf-8-sig") as file:
-        if kind == "txt":
-            delimiter = csv.Sniffer().sniff(file.read(4096), delimiters=",;\t ").delimiter
-            file.seek(0)
+        delimiter = _delimiter(file, kind)
         first = next(csv.reader(file, delimiter=delimiter), [])
         names = None if _are_numbers(first) else [name.strip() for name in first]
         if names is None:
             file.seek(0)
+        gaps = options.missing == "mask"
+        converters: Any = _number_or_gap if gaps else None
+        if options.time is not None and options.orientation != "features_first":
+            column = _column(path, names, options.time)
+            others = range(len(first)) if gaps else ()
+            converters = dict.fromkeys(others, _number_or_gap) | {column: date_or_number}
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # numpy's on a table without rows: refused later
@@ -78,7 +181,7 @@ def _from_text(path: Path, kind: str, gaps: bool) -> tuple[list[str] | None, np.
                     comments=None,
                     quotechar='"',
                     encoding=None,  # numpy 1 would hand bytes to the converter
-                    converters=_number_or_gap if gaps else None,
+                    converters=converters,
                 )
         except ValueError as error:
             told = str(error).split(";")[0]
@@ -86,7 +189,7 @@ def _from_text(path: Path, kind: str, gaps: bool) -> tuple[list[str] | None, np.
                 f"{path}: {told} (rows count from 0, after the line of names). Remove columns "
                 'that are no numbers; fill empty cells, or take them as missing: missing="mask".'
             ) from error
-    return names, X
+    return names, X, bool(dates)
 
 
 def _number_or_gap(cell: str) -> float:
@@ -113,14 +216,13 @@ def _from_parquet(path: Path, options: Options) -> Recording:
         if options.orientation == "features_first":
             raise RecordingError(f"{path}: columns of a parquet file are features; transpose it.")
         rate = None if options.rate is None else float(options.rate)
+        more: dict[str, Any] = {"hints": ()}
         if options.time is not None:
-            if options.time not in schema:
-                listed = ", ".join(schema)
-                raise RecordingError(
-                    f"{path}: there is no column {options.time!r}; it has {listed}."
-                )
-            clock = lazy.select(options.time).collect().to_series()
-            rate = rate or rate_of_times(clock.to_numpy(), str(path))
+            _column(path, list(schema), options.time)
+            times = lazy.select(options.time).collect().to_series()
+            clock = clock_of(times.to_numpy(), str(path), rate)
+            rate = clock.rate
+            more = {"lengths": clock.lengths, "starts": clock.starts, "hints": clock.hints}
             lazy = lazy.drop(options.time)
         step = max(1, _BLOCK_BYTES // (8 * max(1, len(schema))))
         head = from_frame(lazy.head(step).collect(), source=str(path))
@@ -129,4 +231,5 @@ def _from_parquet(path: Path, options: Options) -> Recording:
             part = head if a == 0 else from_frame(lazy.slice(a, step).collect(), source=str(path))
             X[a : a + step] = part.X
     names = head.feature_names
-    return Recording(X, str(path), rate, names, hints=_clock_hint(list(names or ())))
+    more["hints"] += _clock_hint(list(names or ()))
+    return Recording(X, str(path), rate, names, **more)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+from scipy.sparse import issparse
 
 from motifold.io.guards import allowed_bytes, size_of
 from motifold.io.matrices import LazyMatrix
@@ -21,6 +22,8 @@ from motifold.io.reading import Options, reader_of
 from motifold.io.recording import Recording
 
 _BESIDE = 2**30  # bytes for libraries and their threads, beside the data
+# Of a sparse matrix by rows: what is asked for, the attribute, the type in which it is sent.
+PARTS = {"starts": ("indptr", "<i8"), "columns": ("indices", "<i8"), "values": ("data", "<f4")}
 _COPIES = 3  # of the data, at most, while it is read
 
 
@@ -41,7 +44,11 @@ def main() -> None:
         stamps = recording.timestamps
         _answer(answers, told, b"" if stamps is None else stamps.astype("<f8").tobytes())
         for line in requests:
-            a, b, c, d = json.loads(line)
+            asked = json.loads(line)
+            if isinstance(asked, str):  # a part of a sparse matrix
+                _answer(answers, {}, _bytes(getattr(recording.X, PARTS[asked][0]), PARTS[asked][1]))
+                continue
+            a, b, c, d = asked
             _answer(answers, {}, _tile(recording.X, slice(a, b), slice(c, d)))
     except BaseException as error:  # panics and exhausted memory as well
         with contextlib.suppress(OSError):
@@ -68,6 +75,8 @@ def _told(recording: Recording) -> dict[str, Any]:
         "lazy": isinstance(X, LazyMatrix),
         "fills": [float(fill) for fill in getattr(X, "fills", ())],
         "mapped": mapped,
+        "entries": int(X.nnz) if issparse(X) else None,
+        "starts": recording.starts,
         "rate": recording.rate,
         "feature_names": recording.feature_names,
         "lengths": recording.lengths,
@@ -75,7 +84,12 @@ def _told(recording: Recording) -> dict[str, Any]:
         "timestamps": recording.timestamps is not None,
         "missing": recording.missing,
         "hints": recording.hints,
+        "options": recording.options,
     }
+
+
+def _bytes(array: Any, kind: str) -> memoryview:
+    return np.ascontiguousarray(array, kind).reshape(-1).view(np.uint8).data
 
 
 def _tile(X: Any, rows: slice, columns: slice) -> memoryview:

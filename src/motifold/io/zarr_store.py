@@ -15,8 +15,9 @@ from motifold.io.guards import RecordingError, check_chunk, check_expansion, gua
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
+from motifold.io.spike_lists import SPIKES
 
-OPTIONS = {"key", "orientation"}
+OPTIONS = {"key", "orientation", *SPIKES}
 # Codecs that only rearrange bytes. Others exist (pickle is one) that build objects by running code.
 _CODECS = {
     "adler32", "astype", "bitround", "blosc", "bytes", "bz2", "crc32", "crc32c", "delta",

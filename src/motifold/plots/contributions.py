@@ -21,7 +21,6 @@ from motifold.plots.style import (
     prepared_figure,
     scale,
     shades,
-    time_label,
 )
 from motifold.plots.view import Images, View
 
@@ -40,6 +39,7 @@ def plot_contributions(
     feature_axis: Any = None,
     feature_label: str | None = None,
     figure: Figure | SubFigure | None = None,
+    starts: Any = None,
 ) -> Figure:
     """Draw the part of the data that each motif explains, and its share of the power.
 
@@ -61,7 +61,7 @@ def plot_contributions(
         As in ``plot_factors``.
     motifs : sequence of int or None
         Which motifs to draw, as positions in ``components_``; None draws all.
-    rate, time_range, feature_axis, feature_label, figure
+    rate, time_range, feature_axis, feature_label, figure, starts
         As in ``plot_factors``; features are not sorted.
 
     Returns
@@ -83,7 +83,7 @@ def plot_contributions(
     """
     check_rate(rate)
     fit = Decomposition.of(model, X, activations, lengths)
-    view = View.from_range(time_range, rate, fit.shape[0])
+    view = View.from_range(time_range, rate, fit.segments.lengths, starts)
     names = getattr(model, "feature_names_in_", None)
     features = Features.from_options(fit.shape[1], feature_axis, feature_label, names)
     return draw_contributions(fit, features, view, _chosen(motifs, fit.H.shape[1]), figure)
@@ -154,7 +154,7 @@ def _draw_parts(lanes: dict[str, Axes], images: Images, features: Features, view
         features.draw_labels(axes, shown=False)
         axes.tick_params(labelbottom=False, left=False)
     axes.tick_params(labelbottom=True)
-    axes.set_xlabel(time_label("time", view.rate))
+    view.label_time(axes)
 
 
 def _told_of_shares(fit: Decomposition, found: Contributions, name: str) -> str:

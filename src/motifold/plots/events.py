@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from motifold.findings.events import EventAverage
+from motifold.findings.order import feature_correlation
 from motifold.findings.table import Table
 from motifold.plots.style import Features, colour, prepared_figure, scale, shades
 
@@ -17,6 +19,9 @@ _LINES = 4  # up to so many channels are drawn as lines, more as an image
 
 def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> Axes:
     """Draw the events of one segment: a row for each motif, taller where they are stronger.
+
+    Events that the end of the segment cuts off are dotted, and those are pale of which not all was
+    observed.
 
     Parameters
     ----------
@@ -49,13 +54,27 @@ def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> A
         strengths = these["strength"].astype(float)
         heights = 0.8 * strengths / (strengths.max() if len(strengths) else 1)
         times = these["time"].astype(float)
-        ax.vlines(times, row + 0.4 - heights, row + 0.4, color=colour(int(k)), linewidth=1.5)
+        lines = ax.vlines(times, row + 0.4 - heights, row + 0.4, color=colour(int(k)))
+        lines.set(linewidth=1.5, alpha=_paleness(these), linestyle=_styles(these))
     ax.set_yticks(range(len(motifs)), labels=[f"motif {k}" for k in motifs])
     ax.set_ylim(len(motifs) - 0.4, -0.6)
     ax.set_xlabel("time (s)")
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def _paleness(events: Table) -> Any:
+    """Opacity of each event: that of one which was observed whole is 1."""
+    if "observed" not in events.columns or len(events) == 0:
+        return None
+    return np.clip(events["observed"].astype(float), 0.3, 1)
+
+
+def _styles(events: Table) -> Any:
+    if "partial" not in events.columns or len(events) == 0:
+        return "solid"
+    return [":" if partial else "-" for partial in events["partial"]]
 
 
 def plot_event_average(
@@ -75,7 +94,8 @@ def plot_event_average(
     average : EventAverage
         As from ``motifold.event_triggered_average``.
     feature_axis, feature_label
-        Of an image's channels, as in ``plot_motifs``.
+        Of an image's channels, as in ``plot_motifs``. Without an axis the first channel is at the
+        top or, where neighbours are strongly correlated, as frequencies are, at the bottom.
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
 
@@ -97,7 +117,10 @@ def plot_event_average(
     M, _, N = average.mean.shape
     figure = prepared_figure(figure, (1.5 + 2.6 * M, 3.4))
     norm = scale(average.mean)
-    features = Features.from_options(N, feature_axis, feature_label or "channel")
+    label = feature_label or ("channel" if feature_axis is None else None)
+    features = Features.from_options(N, feature_axis, label)
+    if feature_axis is None and feature_correlation(np.concatenate(average.mean)).shows_an_order:
+        features = replace(features, upwards=True)
     step = float(average.times[1] - average.times[0])
     span = (float(average.times[0]) - step / 2, float(average.times[-1]) + step / 2)
     first = None

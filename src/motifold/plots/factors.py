@@ -25,11 +25,11 @@ from motifold.plots.style import (
     draw_colorbar,
     in_time,
     mark_segments,
+    mark_unknown,
     motif_map,
     prepared_figure,
     scale,
     shades,
-    time_label,
 )
 from motifold.plots.view import Images, View
 
@@ -49,6 +49,7 @@ class _Panels:
     recordings: Images  # "data" and "reconstruction"
     view: View
     breaks: npt.NDArray[Any]  # bins at which a new segment starts
+    unknown: npt.NDArray[np.bool_]  # (bins, K): activations that rest on little
     features: Features
 
 
@@ -58,6 +59,7 @@ def plot_factors(
     *,
     activations: Any = None,
     lengths: Any = None,
+    mask: Any = None,
     figure: Figure | SubFigure | None = None,
     rate: float | None = None,
     time_range: tuple[float, float] | None = None,
@@ -65,6 +67,7 @@ def plot_factors(
     feature_axis: Any = None,
     feature_label: str | None = None,
     show: Literal["both", "data", "reconstruction"] = "both",
+    starts: Any = None,
 ) -> Figure:
     """Draw the factors of a fitted model beside the data they explain.
 
@@ -72,8 +75,9 @@ def plot_factors(
     colours, are the activations; then the data and, on the same scale, the reconstruction. All
     images share the axis of the features. Lanes of activations share a scale, set by the motifs
     that no segment's end cuts off and no missing entries hide; what exceeds it is drawn at the
-    lane's top. Long recordings are drawn by the extremes of some two thousand stretches of time,
-    so that no event gets lost.
+    lane's top. Lanes are grey where a motif is hidden or cut off, so that its activation rests on
+    little and is no event. Long recordings are drawn by the extremes of some two thousand stretches
+    of time, so that no event gets lost.
 
     No pyplot figure is made and nothing is shown: save the figure by ``savefig``, or give
     ``figure=plt.figure()``.
@@ -90,6 +94,9 @@ def plot_factors(
     lengths : sequence of int or None
         Rows of each segment of ``activations``; None means those of the fit, or one segment where
         ``activations`` is one array. Dotted lines mark where a segment starts.
+    mask : array-like of bool, of shape (n_samples, n_features), or None
+        True where the recording was observed; what was not is drawn grey. NaN in X says the same,
+        and of the training data the model knows it.
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
     rate : float or None
@@ -108,6 +115,10 @@ def plot_factors(
         What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
     show : {"both", "data", "reconstruction"}, default="both"
         What to draw in the middle; without X "both" is the reconstruction alone.
+    starts : sequence of float or None
+        Seconds at which each segment begins, as ``Recording.starts``: time is in that clock.
+        Several segments are drawn side by side, and the ticks tell their times; where their clocks
+        overlap (each begins at 0, say), time counts through them all. None counts from 0.
 
     Returns
     -------
@@ -127,8 +138,8 @@ def plot_factors(
     ['motif 0', 'motif 1', 'activations', 'data', 'reconstruction', 'colorbar']
     """
     check_rate(rate)
-    fit = Decomposition.of(model, X, activations, lengths)
-    view = View.from_range(time_range, rate, fit.shape[0])
+    fit = Decomposition.of(model, X, activations, lengths, mask)
+    view = View.from_range(time_range, rate, fit.segments.lengths, starts)
     names = getattr(model, "feature_names_in_", None)
     features = Features.from_options(fit.shape[1], feature_axis, feature_label, names)
     order = picture_order(fit, sort_features, has_axis=feature_axis is not None)
@@ -154,6 +165,7 @@ def draw_factors(
         recordings=_recordings(fit, view, show),
         view=view,
         breaks=fit.segments.breaks(view.start, view.stop),
+        unknown=fit.unknown(view.start, view.stop),
         features=features,
     )
     size = (_WIDTH, _HEIGHTS[len(panels.recordings)])
@@ -222,10 +234,11 @@ def _draw_motifs(figure: Figure, grid: GridSpec, panels: _Panels) -> list[Axes]:
 def _draw_activations(axes: Axes, panels: _Panels) -> None:
     """One lane per motif, the first on top, all on one scale."""
     K = panels.activations.shape[1]
-    times = in_time(panels.view.start + panels.times, panels.view.rate)
+    times = panels.view.place(panels.view.start + panels.times)
     heights = 0.95 * np.minimum(panels.activations, 1)
     floors = np.arange(K)[::-1]
     for k, floor in enumerate(floors):
+        mark_unknown(axes, panels.unknown[:, k], panels.view, floor)
         trace = floor + heights[:, k]
         axes.fill_between(times, floor, trace, color=colour(k), linewidth=0, alpha=0.3)
         axes.plot(times, trace, color=colour(k), linewidth=1)
@@ -254,5 +267,5 @@ def _draw_recordings(
         no_motif_beside = row > len(panels.motifs)
         panels.features.draw_labels(axes, shown=no_motif_beside)
         mark_segments(axes, panels.breaks, panels.view.rate)
-    axes.set_xlabel(time_label("time", panels.view.rate))
+    panels.view.label_time(axes)
     return image

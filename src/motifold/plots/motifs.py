@@ -47,7 +47,8 @@ def plot_motifs(
         Time bins per second; given, lags are in seconds, else in bins.
     feature_axis : array-like of shape (n_features,) or None
         A number for each feature that rises (or falls) all along, such as its frequency in Hz;
-        greater is drawn higher. None numbers the features, from the top.
+        greater is drawn higher; the frequencies of a sound (evenly spaced from zero to 1000 Hz or
+        more) are drawn by octaves. None numbers the features, from the top.
     feature_label : str or None
         What the features are; None means "frequency (Hz)" with ``feature_axis``, else "feature".
     titles : sequence of str or None

@@ -20,7 +20,6 @@ from motifold.plots.style import (
     prepared_figure,
     scale,
     shades,
-    time_label,
 )
 from motifold.plots.view import Images, View
 
@@ -39,6 +38,7 @@ def plot_reconstruction(
     feature_axis: Any = None,
     feature_label: str | None = None,
     figure: Figure | SubFigure | None = None,
+    starts: Any = None,
 ) -> Figure:
     """Draw the data above its reconstruction, on one colour scale and with shared axes.
 
@@ -54,7 +54,7 @@ def plot_reconstruction(
         fitted to give ``model.inverse_transform(model.transform(X))``.
     residual : bool, default=False
         Draw below what is left, ``|X − reconstruction|``, on the same scale.
-    rate, time_range, feature_axis, feature_label, figure
+    rate, time_range, feature_axis, feature_label, figure, starts
         As in ``plot_factors``; features are not sorted.
 
     Returns
@@ -78,7 +78,7 @@ def plot_reconstruction(
     if data.ndim != 2:
         raise ValueError(f"X must have shape (n_samples, n_features), not {data.shape}.")
     rows, segments = _rows_and_segments(reconstruction, data.shape)
-    view = View.from_range(time_range, rate, data.shape[0])
+    view = View.from_range(time_range, rate, segments.lengths, starts)
     names = getattr(reconstruction, "feature_names_in_", None)
     features = Features.from_options(data.shape[1], feature_axis, feature_label, names)
     breaks = segments.breaks(view.start, view.stop)
@@ -114,7 +114,7 @@ def draw_reconstruction(
         features.draw_labels(axes)
         axes.tick_params(labelbottom=row == len(images) - 1)
         mark_segments(axes, breaks, view.rate)
-    axes.set_xlabel(time_label("time", view.rate))
+    view.label_time(axes)
     draw_colorbar(figure, image, grid[:, 1])
     return figure
 

@@ -24,6 +24,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _NAMED_FEATURES = 20  # up to so many features each has its own tick
 _MARKED_SEGMENTS = 100
 _MISSING = "0.78"  # the grey of entries that are NaN: no shade of the map is grey
+# Frequencies of a sound go up to so many Hz at least, are so many at least, and have so many rows.
+_HEARD, _LEAST_OF_SOUND, _ROWS_OF_SOUND = 1000, 65, 400
 _DARKEST = 99.5  # percentile of the values from which on they are drawn in the darkest shade
 
 
@@ -143,6 +145,23 @@ def mark_segments(axes: Axes, breaks: npt.NDArray[Any], rate: float | None) -> N
     )
 
 
+def mark_unknown(
+    axes: Axes, unknown: npt.NDArray[np.bool_], view: Any, floor: float, height: float = 0.95
+) -> None:
+    """Grey in a lane of activations, labelled "unknown", where they rest on little.
+
+    unknown (bins,), of the view.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], unknown, [False]]).astype(np.int8)))
+    if len(edges) == 0:
+        return
+    starts, stops = (in_time(view.start + edges[i::2], view.rate) for i in (0, 1))
+    spans = list(zip(starts.tolist(), (stops - starts).tolist(), strict=True))
+    axes.broken_barh(
+        spans, (floor, height), facecolors=_MISSING, linewidth=0, zorder=0, label="unknown"
+    )
+
+
 # --- features -------------------------------------------------------------------------------
 
 
@@ -154,6 +173,8 @@ class Features:
     label: str
     values: npt.NDArray[Any] | None = None  # (N,) monotone, in the units of the label
     order: npt.NDArray[np.intp] | None = None  # (N,) in which features are drawn; None: as they are
+    bands: npt.NDArray[np.intp] | None = None  # first feature of each row, where a row has several
+    upwards: bool = False  # the first at the bottom, also without values
 
     @classmethod
     def from_options(
@@ -175,7 +196,21 @@ class Features:
                 "feature_axis must rise or fall all along, as frequencies do: sort the features, "
                 "or leave it out."
             )
-        return cls(values, feature_label or "frequency (Hz)", values)
+        label = feature_label or "frequency (Hz)"
+        return (
+            cls._of_sound(values, label) if _is_sound(values, label) else cls(values, label, values)
+        )
+
+    @classmethod
+    def _of_sound(cls, values: npt.NDArray[Any], label: str) -> Features:
+        """Frequencies as the ear has them: every octave is as high as every other.
+
+        Low ones are drawn over several rows, of several high ones a row has the largest.
+        """
+        rows = np.geomspace(values[1], values[-1], min(len(values), _ROWS_OF_SOUND))
+        edges = np.r_[rows[0], np.sqrt(rows[1:] * rows[:-1])]
+        bands = np.clip(np.rint(edges / values[1]), 1, len(values) - 1).astype(np.intp)
+        return cls(rows, label, rows, bands=bands)
 
     def reordered(self, order: npt.NDArray[np.intp]) -> Features:
         """The same features in another order, in which values no longer make an axis."""
@@ -185,7 +220,9 @@ class Features:
     def limits(self) -> tuple[float, float]:
         """Bottom and top: rows run downwards as in a matrix, values upwards."""
         N = len(self.names)
-        upwards = self.values is not None and (N == 1 or self.values[0] < self.values[-1])
+        upwards = self.upwards
+        if self.values is not None:
+            upwards = N == 1 or bool(self.values[0] < self.values[-1])
         return (-0.5, N - 0.5) if upwards else (N - 0.5, -0.5)
 
     def draw_image(
@@ -193,6 +230,8 @@ class Features:
     ) -> AxesImage:
         """Draw ``image`` (time, features) with time from left to right over ``span``."""
         image = image if self.order is None else image[:, self.order]
+        if self.bands is not None:
+            image = np.maximum.reduceat(image, self.bands, axis=1)
         drawn = axes.imshow(
             image.T, aspect="auto", extent=(*span, image.shape[1] - 0.5, -0.5), **options
         )
@@ -203,7 +242,8 @@ class Features:
         """Ticks and the label of the axis, at the left."""
         axes.tick_params(labelleft=shown)
         if self.values is not None and len(self.values) > 1:
-            axes.yaxis.set_major_locator(_ValueLocator(self.values))
+            locator = _ValueLocator if self.bands is None else _OctaveLocator
+            axes.yaxis.set_major_locator(locator(self.values))
             axes.yaxis.set_major_formatter(FuncFormatter(self._value_at))
         elif len(self.names) <= _NAMED_FEATURES and shown:
             labels = [str(name) for name in self.names]
@@ -215,6 +255,9 @@ class Features:
 
     def _value_at(self, position: float, _: Any = None) -> str:
         assert self.values is not None
+        if self.bands is not None:
+            logs = np.log(self.values)
+            return f"{np.exp(_interpolate(position, np.arange(len(logs)), logs)):.5g}"
         return f"{_interpolate(position, np.arange(len(self.values)), self.values):.6g}"
 
 
@@ -233,6 +276,27 @@ class _ValueLocator(MaxNLocator):
         inside = ticks[(ticks >= ends[0]) & (ticks <= ends[1])]
         rising = np.argsort(self._values)
         return np.interp(inside, self._values[rising], positions[rising]).tolist()
+
+
+class _OctaveLocator(_ValueLocator):
+    """The same where the values are those of a logarithmic axis: 50, 100, 200, 500, …"""
+
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        """Positions of the round values between positions ``vmin`` and ``vmax``."""
+        positions = np.arange(len(self._values))
+        logs = np.log(self._values)
+        ends = sorted(_interpolate(end, positions, logs) for end in (vmin, vmax))
+        ticks = np.log([m * 10.0**e for e in range(6) for m in (1, 2, 5)])
+        inside = ticks[(ticks >= ends[0]) & (ticks <= ends[1])]
+        return np.interp(inside, logs, positions).tolist()
+
+
+def _is_sound(values: npt.NDArray[Any], label: str) -> bool:
+    """Whether they are the frequencies of a transform of sound: evenly spaced from zero, in Hz."""
+    if "Hz" not in label or len(values) < _LEAST_OF_SOUND or values[0] != 0:
+        return False
+    steps = np.diff(values.astype(np.float64))
+    return bool(values[-1] >= _HEARD and np.allclose(steps, steps[0], rtol=1e-3))
 
 
 def _interpolate(x: float, xs: npt.NDArray[Any], ys: npt.NDArray[Any]) -> float:

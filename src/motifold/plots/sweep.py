@@ -73,7 +73,7 @@ def plot_n_components(sweep: Sweep, *, figure: Figure | SubFigure | None = None)
             axes.annotate("all", (values[-1], values[-1]), color="0.4", ha="right", va="bottom")
         if name == "test_error":
             axes.set_ylim(top=min(axes.get_ylim()[1], 1.05))
-        _mark(axes, sweep.suggested.get("n_components"))
+        _mark(axes, sweep.suggested.get("n_components"), last=values.max())
         axes.set_xlabel("number of motifs, K")
         axes.set_ylabel(panels[name])
         axes.set_xticks(values if len(values) <= 12 else values[::2])
@@ -182,7 +182,7 @@ def plot_motif_lengths(sweep: Sweep, *, figure: Figure | SubFigure | None = None
             linewidth=0,
         )
         axes.plot(lags, lags, color="0.6", linestyle=":", zorder=0)
-        _mark(axes, sweep.suggested.get("n_lags"))
+        _mark(axes, sweep.suggested.get("n_lags"), last=lags.max())
         axes.set_xticks(lags)
         axes.set_xlabel("number of lags, L")
         axes.set_ylabel(label)
@@ -208,15 +208,15 @@ def _jittered(positions: Any) -> Any:
     return positions + np.random.default_rng(0).uniform(-width, width, len(positions))
 
 
-def _mark(axes: Axes, value: Any) -> None:
-    """The suggested value: a broad pale line, named."""
+def _mark(axes: Axes, value: Any, last: Any = None) -> None:
+    """The suggested value: a broad pale line, named; ``last`` is the end of the range."""
     if value is None:
         return
     axes.axvline(value, **_CHOICE)
     place = axes.transAxes.inverted().transform(axes.transData.transform((value, 0)))[0]
     left = place > 0.6  # no room to the right
     axes.annotate(
-        f"suggested: {value:.3g}",
+        f"suggested: {value:.3g}" + (" (the most tried)" if value == last else ""),
         (value, 0.98),
         (-6 if left else 6, 0),
         xycoords=("data", "axes fraction"),

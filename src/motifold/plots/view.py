@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
 
-from motifold.findings.times import bins_of
+from motifold.findings.times import Clock
 from motifold.model.measures import ROWS
 from motifold.plots.decimate import bucket_edges, pool
-from motifold.plots.style import in_time
+from motifold.plots.style import in_time, time_label
 
 Images = dict[str, npt.NDArray[Any]]  # by their names, (columns, N)
 
@@ -23,16 +25,29 @@ class View:
 
     edges: npt.NDArray[np.intp]  # bins at which a column starts, and the end
     rate: float | None
+    clock: Clock | None = None
 
     @classmethod
-    def from_range(cls, time_range: tuple[float, float] | None, rate: float | None, T: int) -> View:
-        """Of ``time_range``, which is in the units of the time axis; None means all."""
-        return cls.from_bins(*bins_of(time_range, rate, T), rate)
+    def from_range(
+        cls,
+        time_range: tuple[float, float] | None,
+        rate: float | None,
+        lengths: Sequence[int],
+        starts: Any = None,
+    ) -> View:
+        """Of ``time_range``, which is in the units of the time axis; None means all.
+
+        ``lengths`` are the rows of the segments, ``starts`` their seconds in the recording's clock.
+        """
+        clock = Clock.of(rate, lengths, starts)
+        return cls.from_bins(*clock.bins_of(time_range), rate, clock)
 
     @classmethod
-    def from_bins(cls, start: int, stop: int, rate: float | None) -> View:
+    def from_bins(
+        cls, start: int, stop: int, rate: float | None, clock: Clock | None = None
+    ) -> View:
         """Of the bins from ``start`` to ``stop``."""
-        return cls(start + bucket_edges(stop - start), rate)
+        return cls(start + bucket_edges(stop - start), rate, clock)
 
     @property
     def start(self) -> int:
@@ -45,7 +60,22 @@ class View:
     @property
     def span(self) -> tuple[float, float]:
         """Start and end on the time axis: bin t reaches from t to t + 1."""
-        return in_time(self.start, self.rate), in_time(self.stop, self.rate)
+        return float(self.place(self.start)), float(self.place(self.stop))
+
+    def place(self, bins: Any) -> Any:
+        """Where bins are drawn: by the clock of the one segment, else along all of them."""
+        first = self.clock.starts[0] if self.clock is not None and self.clock.is_one else 0.0
+        return first + in_time(bins, self.rate)
+
+    def label_time(self, axes: Axes) -> None:
+        """Label the axis of time; several segments are side by side, and ticks tell the clock."""
+        axes.set_xlabel(time_label("time", self.rate))
+        clock = self.clock
+        if clock is not None and not clock.is_one and clock.rate is not None:
+            rate = clock.rate
+            axes.xaxis.set_major_formatter(
+                FuncFormatter(lambda x, _: f"{float(clock.times(x * rate)):.7g}")
+            )
 
     def _blocks(self) -> Iterator[npt.NDArray[np.intp]]:
         """The edges, a block of columns at a time."""

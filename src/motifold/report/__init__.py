@@ -8,17 +8,26 @@ no template library is needed.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from motifold.estimator import CNMF
 from motifold.files import check_writable, refuse_replacing, write_whole
 from motifold.io import Recording
 from motifold.report.clips import write_sound
 
+if TYPE_CHECKING:
+    from motifold.findings.annotations import Annotations
+
 __all__ = ["write_report", "write_sound"]
 
 
 def write_report(
-    path: str | os.PathLike[str], model: CNMF, recording: Recording, *, sort: bool | None = None
+    path: str | os.PathLike[str],
+    model: CNMF,
+    recording: Recording,
+    *,
+    sort: bool | None = None,
+    notes: Annotations | None = None,
 ) -> None:
     """Write a report: data, motifs, activations, reconstruction, events, significance, the fit.
 
@@ -34,6 +43,9 @@ def write_report(
     sort : bool or None, default=None
         Sort the features in the pictures by motif and lag of their peak. None sorts them unless
         they have an order of their own, as in ``plot_factors``; the page says what was done.
+    notes : Annotations or None, default=None
+        What was said of the motifs and events in the explorer: names, thresholds, what was hidden,
+        merged or rejected. ``motifold report`` reads it from the file beside the model.
 
     Examples
     --------
@@ -57,4 +69,4 @@ def write_report(
     refuse_replacing(path, recording.source)
     check_writable(path)
     checked = recording.checked("keep" if model.allow_negative else None)
-    write_whole(path, page(Facts.gather(model, checked, sort)))
+    write_whole(path, page(Facts.gather(model, checked, sort, notes)))

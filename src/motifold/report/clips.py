@@ -16,8 +16,12 @@ from motifold.estimator import CNMF
 from motifold.files import check_writable, refuse_replacing, write_whole
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.times import bins_of
+from motifold.findings.unseen import prepared_recording
 from motifold.io import Options, Recording
 from motifold.io.reading import READERS
+from motifold.prepare import ScaleFeatures, SquareRoot
+from motifold.sound import Separation
+from motifold.sound.masks import masks_of
 
 if TYPE_CHECKING:
     from motifold.io.audio import Sound
@@ -36,8 +40,11 @@ def write_sound(
 ) -> None:
     """Write the part of a sound that one motif explains, as a wav file.
 
-    The part of the spectrogram that the motif explains is turned into sound with the phase of the
-    recording. The file is as loud as 16 bits allow without clipping, however loud the motif is.
+    At every time and frequency the motif has a share of the recording: that of its part of the
+    reconstruction, squared, in those of all motifs (a Wiener mask). The file has the level and the
+    length of the recording, in 32-bit floats, which do not clip: the files of all motifs, and of
+    the background if there is one, add up to it. It has one channel, that which was read
+    (``motifold.sound.separate`` keeps all of them).
 
     Parameters
     ----------
@@ -48,7 +55,8 @@ def write_sound(
     recording : Recording
         From ``motifold.io.read`` of a sound file, which must still be there.
     motif : int, default=0
-        Which one: its position in ``components_``.
+        Which one: its position in ``components_``. Where the model has a background,
+        ``n_components`` is that.
     time_range : (float, float) or None, default=None
         Start and end in seconds; None means the whole recording.
     activations : array-like of shape (n_samples, n_components) or None, default=None
@@ -82,24 +90,71 @@ def write_sound(
     refuse_replacing(path, recording.source)
     check_writable(path)
     K = len(model.components_)
-    if not 0 <= motif < K:
-        raise ValueError(f"motif must be from 0 to {K - 1}, a position in components_: {motif}.")
+    last = K - (model.background_ is None)
+    if not 0 <= motif <= last:
+        raise ValueError(f"motif must be from 0 to {last}, a position in components_: {motif}.")
     sound = sound_of(recording)
     if sound is None:
         raise ValueError(
             f"{recording.source}: it is no sound file, or not there any more. Only the motifs of "
             "a sound file can be heard."
         )
+    if not is_audible(model):
+        assert model.preparation_ is not None
+        raise ValueError(
+            "The motifs are not those of a spectrogram any more, since the data was prepared "
+            f"({model.preparation_.describe()}): they cannot be heard."
+        )
     T, lengths = recording.shape[0], recording.lengths
     start, stop = bins_of(time_range, recording.rate, T, cut=True)
     if activations is None:
-        activations = model.transform(recording.X, lengths=lengths, mask=recording.mask)
+        prepared = prepared_recording(model, recording.checked())
+        activations = model.transform(prepared.X, lengths=lengths, mask=prepared.mask)
     H = np.asarray(activations)
     if H.shape != (T, K):
         raise ValueError(f"activations must have shape {(T, K)}, not {H.shape}.")
     fit = Decomposition.of(model, None, H, lengths)
-    waveform = sound.invert(fit.part(motif, start, stop), start)
-    write_whole(path, wav(waveform, sound.rate))
+    from motifold.io.audio import write_waveform
+
+    file = io.BytesIO()
+    write_waveform(file, clip(fit, sound, motif, start, stop), sound.rate)
+    write_whole(path, file.getvalue())
+
+
+def clip(fit: Decomposition, sound: Sound, k: int, start: int, stop: int) -> npt.NDArray[Any]:
+    """What motif k has of the sound in time bins start to stop, (samples,)."""
+    return sound.masked(lambda a, b: masks_of(fit, a, b)[k], start, stop)
+
+
+def there(sound: Sound, start: int, stop: int) -> npt.NDArray[Any]:
+    """The sound itself of time bins start to stop."""
+    begin, end = sound.samples(start, stop)
+    return sound.waveform[begin:end]
+
+
+def excerpts(apart: Separation, start: int, stop: int) -> tuple[dict[str, bytes], float]:
+    """Wav files of the recording and of each part in time bins start to stop, and their gain."""
+    spectrogram = apart.spectrogram
+    hop, n = spectrogram.transform.hop, len(spectrogram.waveform)
+    samples = slice(start * hop, n if stop >= len(spectrogram.X) else stop * hop)
+    gain = _LOUDNESS / (float(np.abs(spectrogram.waveform).max(initial=0)) or 1.0)
+    sounds = {"the recording": spectrogram.waveform, **apart.parts}
+    files = {
+        name: wav(sound[samples].reshape(len(sound[samples]), -1), spectrogram.sr, gain)
+        for name, sound in sounds.items()
+    }
+    return files, gain
+
+
+def gain_of(sound: Sound) -> float:
+    """By how much all clips of a page are raised: the recording's peak is at 0.8 then."""
+    return _LOUDNESS / (float(np.abs(sound.waveform).max(initial=0)) or 1.0)
+
+
+def is_audible(model: CNMF) -> bool:
+    """Whether motifs are in the units of the spectrogram: neither scaled nor roots of it."""
+    steps = [] if model.preparation_ is None else model.preparation_.steps_
+    return not any(isinstance(step, (ScaleFeatures, SquareRoot)) for step in steps)
 
 
 def sound_of(recording: Recording) -> Sound | None:
@@ -113,13 +168,12 @@ def sound_of(recording: Recording) -> Sound | None:
     return read_sound(path, Options(**recording.options))
 
 
-def wav(waveform: npt.NDArray[Any], rate: float) -> bytes:
-    """A wav file: 16-bit samples, each as loud as the others."""
-    peak = float(np.abs(waveform).max(initial=0)) or 1.0
-    samples = np.round(waveform * (_LOUDNESS * 32767 / peak)).astype("<i2")
+def wav(waveform: npt.NDArray[Any], rate: float, gain: float = 1.0) -> bytes:
+    """A wav file of 16-bit samples (n,) or (n, channels); what exceeds them is cut off."""
+    samples = np.round(np.clip(waveform * gain, -1, 1) * 32767).astype("<i2")
     file = io.BytesIO()
     with wave.open(file, "wb") as writer:
-        writer.setnchannels(1)
+        writer.setnchannels(1 if samples.ndim == 1 else samples.shape[1])
         writer.setsampwidth(2)
         writer.setframerate(round(rate))
         writer.writeframes(samples.tobytes())

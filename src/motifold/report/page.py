@@ -2,67 +2,47 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib.resources import files
 from pathlib import Path
 
 from motifold import __version__
 from motifold.findings.facts import Facts
 from motifold.report import pictures, sentences, sounds, tables
+from motifold.report.document import document, resource
 from motifold.report.markup import Markup, join, tag
 
 
 def page(facts: Facts) -> str:
     """The whole document."""
-    script = _resource("page.js")
     title = f"Motifs of {Path(facts.recording.source).name}"
-    # Only this script may run, and nothing may be fetched: whatever a name in the data tries.
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        "default-src 'none'; img-src data:; media-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'"
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", title),
-        tag("style", Markup(_resource("page.css"))),
-    )
-    body = tag("body", _body(facts, title), tag("script", Markup(script)))
-    return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
-
-
-def _resource(name: str) -> str:
-    return files("motifold.report").joinpath(name).read_text(encoding="utf-8")
+    return document(title, _body(facts, title), resource("page.js"))
 
 
 def _body(facts: Facts, title: str) -> Markup:
     return join(
         tag("header", tag("h1", title), _summary(facts)),
         _warnings(facts),
-        _section(
+        section(
             "Motifs",
             pictures.motifs(facts),
             tables.motif_table(facts),
             tables.listening(sounds.players(facts)),
         ),
-        _section(
+        section(
             "Data and activations",
+            _sentence(sentences.preparation(facts)),
             tables.data_table(facts),
             pictures.overview(facts),
             pictures.closer_look(facts),
         ),
-        _section("Reconstruction", pictures.reconstruction(facts)),
-        _section("Events", tables.event_table(facts)),
-        _section(
+        section("Reconstruction", pictures.reconstruction(facts)),
+        section("Events", tables.event_table(facts)),
+        *_features(facts),
+        section(
             "Significance",
             tag("p", sentences.outcome_of_the_test(facts)),
-            pictures.significance(facts),
+            None if facts.significance is None else pictures.significance(facts),
         ),
-        _section(
+        section(
             "The fit",
             tag(
                 "div",
@@ -71,12 +51,17 @@ def _body(facts: Facts, title: str) -> Markup:
                 class_="beside",
             ),
         ),
-        _section("Versions", tables.version_table()),
+        section("Versions", tables.version_table()),
         tag("footer", f"Made by motifold {__version__}."),
     )
 
 
-def _section(title: str, *children: Markup | None) -> Markup:
+def _sentence(text: str | None) -> Markup | None:
+    return None if text is None else tag("p", text)
+
+
+def section(title: str, *children: Markup | None) -> Markup:
+    """A section with its title."""
     return tag("section", tag("h2", title), *children)
 
 
@@ -93,6 +78,7 @@ def _summary(facts: Facts) -> Markup:
         *_background(facts),
         ("events", str(len(facts.events))),
         ("the fit", f"{model.stop_reason_}, {model.n_iter_} iterations"),
+        *_starts(facts),
     ]
     return tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in numbers])
 
@@ -103,6 +89,21 @@ def _warnings(facts: Facts) -> Markup | None:
         return None
     items = [tag("li", sentence) for sentence in told]
     return tag("section", tag("h2", "Before you believe it"), tag("ul", items), class_="warnings")
+
+
+def _features(facts: Facts) -> list[Markup]:
+    """Which feature is in which motif; of frequencies and the like the pictures tell it better."""
+    if facts.recording.feature_axis is not None:
+        return []
+    return [section("Features", tables.feature_table(facts))]
+
+
+def _starts(facts: Facts) -> list[tuple[str, str]]:
+    """How many starts ended alike, where there were several."""
+    found = facts.starts
+    if found is None or found.n_starts == 1:
+        return []
+    return [("starts", f"{found.agreeing} of {found.n_starts} agree")]
 
 
 def _background(facts: Facts) -> list[tuple[str, str]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from typing import Any
 
 from motifold.findings.facts import Facts
+from motifold.findings.times import Clock
 from motifold.plots import plot_loss, plot_significance
 from motifold.plots.contributions import draw_contributions
 from motifold.plots.factors import draw_factors
@@ -24,7 +26,7 @@ def motifs(facts: Facts) -> Markup:
     """All motifs as a grid."""
     shares = [f"motif {k}: {100 * share:.1f}%" for k, share in enumerate(facts.shares)]
     motifs, rate = facts.model.components_, facts.recording.rate
-    return _picture(
+    return picture(
         draw_motifs(motifs, features_of(facts), rate, shares),
         "The motifs: lags from left to right, features from bottom to top or as named.",
         "Each motif on its own scale, dark is strong. The percentage is the "
@@ -34,7 +36,7 @@ def motifs(facts: Facts) -> Markup:
 
 def overview(facts: Facts) -> Markup:
     """The factors beside the whole recording."""
-    return _picture(
+    return picture(
         draw_factors(facts.fit, features_of(facts), _whole(facts)),
         "Motifs, activations, data and reconstruction of the whole recording.",
         "The whole recording: motifs at the left, their activations on top in the same colours, "
@@ -46,7 +48,7 @@ def closer_look(facts: Facts) -> Markup | None:
     """The same for the busiest stretch; None where the recording is no longer than that."""
     if facts.excerpt is None:
         return None
-    return _picture(
+    return picture(
         draw_factors(facts.fit, features_of(facts), _closer(facts)),
         "Motifs, activations, data and reconstruction of an excerpt.",
         "A closer look at the stretch in which most happens.",
@@ -57,17 +59,17 @@ def reconstruction(facts: Facts) -> Markup:
     """Data, reconstruction and what is left, and the part of each motif."""
     fit, features, view = facts.fit, features_of(facts), _closer(facts)
     breaks = fit.segments.breaks(view.start, view.stop)
-    first = draw_reconstruction(facts.recording.X, fit.rows, features, view, breaks)
+    first = draw_reconstruction(fit.X, fit.rows, features, view, breaks)
     every = list(range(facts.model.n_components))
     second = draw_contributions(fit, features, view, every)
     return join(
-        _picture(
+        picture(
             first,
             "Data, reconstruction and residual on one scale.",
             "What the model leaves over (residual) should look like noise; structure in it asks "
             f"for more motifs or longer ones.{_grey(facts)}",
         ),
-        _picture(
+        picture(
             second,
             "The part of the data that each motif explains.",
             f"The part of each motif, and the {meaning_of_shares(facts)}, in this stretch.",
@@ -78,7 +80,7 @@ def reconstruction(facts: Facts) -> Markup:
 def loss_curve(facts: Facts) -> Markup:
     """The course of the fit."""
     figure = plot_loss({"this fit": facts.model}).figure
-    return _picture(
+    return picture(
         figure,
         "Relative loss against seconds.",
         f"The relative loss ({facts.fit.loss.title}) against the time of the fit. It falls steeply "
@@ -88,8 +90,9 @@ def loss_curve(facts: Facts) -> Markup:
 
 
 def significance(facts: Facts) -> Markup:
-    """Each motif over its shuffled copies."""
-    return _picture(
+    """Each motif over its shuffled copies, where it was tested."""
+    assert facts.significance is not None
+    return picture(
         plot_significance(facts.significance).figure,
         "Skewness of each motif's overlap with the data, and the distribution of its copies.",
         "Grey: copies of the motif with shuffled lags. Dot: the motif itself, filled where it "
@@ -99,14 +102,19 @@ def significance(facts: Facts) -> Markup:
 
 
 def _whole(facts: Facts) -> View:
-    return View.from_bins(0, len(facts.fit.H), facts.recording.rate)
+    return View.from_bins(0, len(facts.fit.H), facts.recording.rate, _clock(facts))
+
+
+def _clock(facts: Facts) -> Clock:
+    recording = facts.recording
+    return Clock.of(recording.rate, facts.fit.segments.lengths, recording.starts)
 
 
 def _closer(facts: Facts) -> View:
     """The busiest stretch; the whole recording where that is no longer."""
     if facts.excerpt is None:
         return _whole(facts)
-    return View.from_bins(*facts.excerpt, facts.recording.rate)
+    return View.from_bins(*facts.excerpt, facts.recording.rate, _clock(facts))
 
 
 def _grey(facts: Facts) -> str:
@@ -117,10 +125,15 @@ def features_of(facts: Facts) -> Features:
     """The axis of the features, in the order of the pictures."""
     names = getattr(facts.model, "feature_names_in_", None)
     found = Features.from_options(facts.fit.shape[1], facts.recording.feature_axis, None, names)
-    return found if facts.order is None else found.reordered(facts.order)
+    if facts.order is not None:
+        return found.reordered(facts.order)
+    # An order of their own without numbers: most likely frequencies, low ones first.
+    upwards = facts.recording.feature_axis is None and facts.correlation.shows_an_order
+    return replace(found, upwards=upwards)
 
 
-def _picture(figure: Any, alternative: str, caption: str, *, narrow: bool = False) -> Markup:
+def picture(figure: Any, alternative: str, caption: str, *, narrow: bool = False) -> Markup:
+    """A figure with its caption, embedded."""
     file = io.BytesIO()
     # A third of the time of the usual level, for 3 % more bytes.
     figure.savefig(file, format="png", dpi=_DPI, pil_kwargs={"compress_level": 4})

@@ -17,10 +17,17 @@ def warnings_of(facts: Facts) -> list[str]:
             f"{model.kkt_residual_:.1e}, tolerance {model.tol:.1e}). The motifs may still "
             "change: fit longer (max_iter, max_time)."
         )
+    if facts.starts is not None and facts.starts.is_alone:
+        told.append(facts.starts.sentence)
     if not facts.is_training:
         told.append(
             "This is not the recording that the model was fitted to: the motifs are those of "
             "the fit, the activations were found anew."
+        )
+    if facts.notes is not None:
+        told.append(
+            "Events are counted as was said in the explorer: with the thresholds set there, and "
+            "without the motifs that were hidden and the events that were rejected."
         )
     if facts.dead:
         told.append(f"Motif {_named(facts.dead)} is empty: fewer motifs would do (n_components).")
@@ -35,18 +42,28 @@ def warnings_of(facts: Facts) -> list[str]:
         told.append(
             f"{facts.n_missing} entries ({100 * facts.missing_share:.2g}%) are missing. They "
             "count nowhere, and what the reconstruction shows there is a prediction, the "
-            "poorer the longer the gap. Events of which less than half is observed are left "
-            "out. The test of significance cannot leave entries out and takes them for zero."
+            "poorer the longer the gap. Activations of which less than half of the motif is "
+            "observed (grey in the pictures) are no events; the test of significance leaves out "
+            "bins from which on less than half is observed, and takes other gaps for zero."
         )
     return [*told, *_of_the_test(facts), *facts.recording.hints]
 
 
 def _of_the_test(facts: Facts) -> list[str]:
     told = []
-    if facts.is_training:
+    if facts.significance is None:
         told.append(
-            "The motifs were tested on the recording they were found in, so their p-values "
-            "are too small. For a fair test give a recording that the fit has not seen."
+            "The motifs are not tested: the fit has seen all of this recording. Whether they are "
+            "more than chance is not known (see Significance)."
+        )
+    held = facts.model.held_out_
+    if facts.unseen is not None and facts.unseen.kind == "held out":
+        assert held is not None
+        fitted = len(held.train) / held.n_samples
+        told.append(
+            f"The motifs were found in {100 * fitted:.0f}% of this recording; "
+            f"{100 * held.share:.0f}% was held out to test them. Pictures, events and shares "
+            "are of all of it."
         )
     if facts.doubtful:
         told.append(
@@ -79,13 +96,28 @@ def order_of_features(facts: Facts) -> str:
         return ""
     return (
         "Features keep their order, since it means something: neighbours have a correlation of "
-        f"{found.neighbours:.2f} (median), others of {found.others:.2f} (--sort sorts them)."
+        f"{found.neighbours:.2f} (median), others of {found.others:.2f} (--sort sorts them). The "
+        "first is at the bottom."
     )
 
 
+def preparation(facts: Facts) -> str | None:
+    """What was done to the data before the fit; None if nothing was."""
+    done = facts.model.preparation_
+    if done is None:
+        return None
+    return f"The data was prepared, in this order: {done.describe()}. All that follows is of that."
+
+
 def outcome_of_the_test(facts: Facts) -> str:
-    """How many motifs passed it, and on what it was done."""
+    """How many motifs passed it, and on what it was done; or why there is none."""
     found = facts.significance
+    if found is None:
+        return (
+            "The motifs are not tested here: the fit has seen all of this recording, and a p-value "
+            "on what the motifs were found in means nothing. Hold a part of it out (motifold fit "
+            "--test-fraction 0.3), or make the report with a recording that the fit has not seen."
+        )
     n_tested, n_null = int(found.tested.sum()), found.null.shape[1]
     return (
         f"{int(found.significant.sum())} of {n_tested} motifs tested recur more sharply than "
@@ -96,8 +128,16 @@ def outcome_of_the_test(facts: Facts) -> str:
 
 
 def _where(facts: Facts) -> str:
-    rate, tested = facts.recording.rate, facts.tested_bins
-    if tested == facts.recording.shape[0]:
-        return ""
-    long = f"{tested} time bins" if rate is None else f"{tested / rate:.3g} s"
-    return f" To save time the test took the last {long} of the recording."
+    rate, tested, unseen = facts.recording.rate, facts.tested_bins, facts.unseen
+    assert unseen is not None
+    on = " Tested on this recording, which is not the one of the fit."
+    if unseen.kind == "held out":
+        all_of_it = _duration(unseen.X.shape[0], rate)
+        on = f" Tested on the {all_of_it} of this recording that were held out of the fit."
+    if tested == unseen.X.shape[0]:
+        return on
+    return f"{on} To save time the test took the last {_duration(tested, rate)} of it."
+
+
+def _duration(bins: int, rate: float | None) -> str:
+    return f"{bins} time bins" if rate is None else f"{bins / rate:.3g} s"

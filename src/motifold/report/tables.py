@@ -10,6 +10,7 @@ from motifold.findings.facts import Facts
 from motifold.report.markup import Markup, join, tag
 
 _SHOWN_EVENTS = 2000
+_SHOWN_FEATURES = 500
 _PRINTED_EVENTS = 60  # on paper, where nobody can filter
 _STRENGTH = {"id": "least", "type": "number", "min": 0, "step": "any"}
 _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib")
@@ -21,10 +22,10 @@ def motif_table(facts: Facts) -> Markup:
     of = "reconstruction" if facts.fit.loss.by_ratios else "power"
     head = ["motif", f"share of {of}", "events"]
     head += [] if per_minute is None else ["events per minute"]
-    head += ["p-value", "significant"]
+    head += [] if facts.significance is None else [_p_value(facts), "significant"]
     rows = []
     for k, share in enumerate(facts.shares):
-        row: list[Any] = [_swatch(k), f"{100 * share:.1f}%", str(facts.counts[k])]
+        row: list[Any] = [_named(facts, k), f"{100 * share:.1f}%", str(facts.counts[k])]
         if per_minute is not None:
             row.append(f"{per_minute[k]:.3g}")
         row += _verdict(facts, k)
@@ -38,24 +39,44 @@ def listening(players: list[Markup] | None) -> Markup | None:
         return None
     rows = [tag("li", _swatch(k), pair) for k, pair in enumerate(players)]
     sentence = (
-        "Listen: the part of the recording that a motif explains, around its strongest event, "
-        "turned into sound with the phase of the recording; beside it the recording there. All "
-        "clips are equally loud."
+        "Listen: what a motif has of the recording around its strongest event (a mask: its share "
+        "of the reconstruction at every time and frequency); beside it the recording there. All "
+        "clips are raised by the same: what is quiet here is quiet in the recording."
     )
     return join(tag("p", sentence, class_="listening"), tag("ul", rows, class_="listen"))
 
 
-def _swatch(k: int) -> Markup:
+def _swatch(k: int, ink: str | None = None) -> Markup:
     from motifold.plots.style import colour
 
-    return join(tag("span", "", class_="swatch", style=f"background:{colour(k)}"), f" {k}")
+    style = f"background:{ink or colour(k)}"
+    return join(tag("span", "", class_="swatch", style=style), f" {k}")
+
+
+def _named(facts: Facts, k: int) -> Markup:
+    """The motif with what was said of it in the explorer."""
+    if facts.notes is None:
+        return _swatch(k)
+    note = facts.notes.motifs[k]
+    state = " (hidden)" if note.hidden else ""
+    if note.merged_into is not None:
+        state = f" (counts as {facts.notes.title(note.merged_into)})"
+    return join(_swatch(k, note.colour), f" {note.name}" if note.name else "", state)
 
 
 def _verdict(facts: Facts, k: int) -> list[str]:
     found = facts.significance
+    if found is None:
+        return []
     if not found.tested[k]:
         return ["–", "not tested: one feature only, or empty"]
     return [f"{found.p_value[k]:.2g}", "yes" if found.significant[k] else "no"]
+
+
+def _p_value(facts: Facts) -> str:
+    assert facts.unseen is not None
+    where = "held-out data" if facts.unseen.kind == "held out" else "this recording"
+    return f"p-value ({where})"
 
 
 def event_table(facts: Facts) -> Markup:
@@ -66,14 +87,17 @@ def event_table(facts: Facts) -> Markup:
     shown.sort(key=lambda record: (record["bin"], record["motif"]))
     unit = "s" if facts.recording.rate else "bins"
     several = len(facts.fit.segments.lengths) > 1
-    head = ["motif", *(["segment"] if several else []), f"time ({unit})", "strength"]
+    head = ["motif", *(["segment"] if several else []), f"time ({unit})", f"peak ({unit})"]
+    head += ["strength", "explained", *(["observed"] if facts.fit.observed is not None else [])]
     rows = []
     for record in shown:
         cells: list[tuple[float, str | None]] = [(record["motif"], None)]
         cells += [(record["segment"], None)] if several else []
         digits = 3 if facts.recording.rate else 0
-        cells += [(record["time"], f"{record['time']:.{digits}f}")]
+        cells += [(record[name], f"{record[name]:.{digits}f}") for name in ("time", "peak")]
         cells += [(record["strength"], f"{record['strength']:.4g}")]
+        shares = ["explained", *(["observed"] if facts.fit.observed is not None else [])]
+        cells += [(record[name], f"{100 * record[name]:.0f}%") for name in shares]
         rows.append(
             tag(
                 "tr",
@@ -89,6 +113,7 @@ def event_table(facts: Facts) -> Markup:
         weaker = tag("p", f"On paper: the {len(printed)} strongest.", class_="paper")
     return join(
         tag("p", f"Peaks of the activations: when each motif starts, and how strongly.{more}"),
+        _of_the_columns(facts),
         weaker,
         _controls(facts),
         tag(
@@ -103,6 +128,45 @@ def event_table(facts: Facts) -> Markup:
             class_="scroll tall",
         ),
     )
+
+
+def _of_the_columns(facts: Facts) -> Markup:
+    told = (
+        "Explained: share of the recording's power, in the bins of the motif, that the event "
+        "explains alone."
+    )
+    if facts.fit.observed is not None:
+        told += " Observed: share of the motif that was."
+    if facts.n_partial:
+        told += (
+            f" {facts.n_partial} more would be cut off by the end of a segment, and are left out."
+        )
+    return tag("p", told)
+
+
+def feature_table(facts: Facts) -> Markup:
+    """Which motif each feature belongs to, and when it peaks in it."""
+    table = facts.features
+    shown = table.records[:_SHOWN_FEATURES]
+    unit = "s" if facts.recording.rate else "bins"
+    key = "lag_seconds" if facts.recording.rate else "lag"
+    rows = [
+        [
+            row["name"],
+            *([_swatch(row["motif"]), f"{row[key]:.4g}"] if row["motif"] >= 0 else ["–", "–"]),
+            f"{row['weight']:.3g}",
+            f"{100 * row['share']:.0f}%",
+        ]
+        for row in shown
+    ]
+    head = ["feature", "motif", f"lag of peak ({unit})", "weight", "share in this motif"]
+    more = f" The first {len(shown)} of {len(table)} are here." if len(shown) < len(table) else ""
+    told = (
+        "The motif in which each feature has most power, the lag of its peak there and the motif's "
+        f"value at it; features are in that order.{more} The whole table: motifold features."
+    )
+    listed = tag("div", _table(head, rows, None), class_="scroll tall")
+    return join(tag("p", told), listed)
 
 
 def _controls(facts: Facts) -> Markup:
@@ -131,6 +195,9 @@ def parameter_table(facts: Facts) -> Markup:
         name: value for name, value in parameters.items() if name not in ("callback", "verbose")
     }
     kept |= {f"reading: {name}": value for name, value in facts.recording.options.items()}
+    if facts.model.preparation_ is not None:
+        steps = facts.model.preparation_.steps_
+        kept |= {f"preparation {i}": step for i, step in enumerate(steps, start=1)}
     return _table(["parameter", "value"], [[name, repr(value)] for name, value in kept.items()])
 
 
@@ -149,6 +216,10 @@ def data_table(facts: Facts) -> Markup:
     if recording.rate is not None:
         rows += [["time bins per second", f"{recording.rate:g}"]]
         rows += [["duration", f"{T / recording.rate:.4g} s"]]
+        if recording.starts is not None and any(recording.starts):
+            more = ", …" if len(recording.starts) > 5 else ""
+            firsts = ", ".join(f"{start:.10g}" for start in recording.starts[:5])
+            rows += [["begins at (s)", firsts + more]]
     rows += [["segments", len(facts.fit.segments.lengths)]]
     rows += [["smallest, mean, largest value", extremes]]
     if facts.n_missing:

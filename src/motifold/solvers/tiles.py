@@ -49,14 +49,15 @@ def tile_length(T: int, L: int, K: int) -> int:
     return max(_MOTIFS * L, min(max(T // _TILES, _SHORTEST), _LONGEST))
 
 
-def cut(bounds: npt.NDArray[np.int64], L: int, K: int) -> Tiles:
-    """Tiles of every segment, each at least ``tile_length`` long, or the segment if it is shorter.
+def cut(bounds: npt.NDArray[np.int64], L: int, K: int, length: int | None = None) -> Tiles:
+    """Tiles of every segment, each at least ``length`` long, or the segment if it is shorter.
 
-    At its end a tile has a seam of L−1 bins, unless it is the last of its segment.
+    Without ``length`` it is ``tile_length``. At its end a tile has a seam of L−1 bins, unless it is
+    the last of its segment.
     """
     T = int(bounds[-1, 2])
     lengths = bounds[:, 2] - bounds[:, 0]
-    counts = np.maximum(1, lengths // tile_length(T, L, K))
+    counts = np.maximum(1, lengths // (tile_length(T, L, K) if length is None else length))
     segment = np.repeat(np.arange(len(bounds)), counts)
     number = np.arange(len(segment)) - np.repeat(np.cumsum(counts) - counts, counts)
     starts, stops_active, stops = bounds[segment].T

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import warnings
+from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from motifold.data.validation import is_list_of_segments
+from motifold.engines.cuda.place import on_host
 from motifold.estimator import CNMF, fit_watched
 from motifold.files import check_writable, fingerprint, same_file, write_npz, written_whole
 from motifold.files.archive import read_npz
@@ -23,6 +25,7 @@ from motifold.model.losses import SQUARED, loss_of
 
 # What may differ between a fit and its continuation: none of these changes the iterates.
 _FREE = {"max_iter", "max_time", "n_jobs", "verbose", "callback", "warm_start"}
+_FREE |= {"device", "precision", "device_memory"}  # a fit may go on elsewhere
 
 _FIRST_MEMBER, _NAME_STARTS = b"identity.npy", 30  # of the archive: its name, after a zip header
 
@@ -57,7 +60,8 @@ def fit_with_checkpoint(
     resume : bool, default=True
         Go on from the file, if there is one. False: start anew and replace it.
     **fit_arguments
-        ``lengths``, ``segments``, ``mask``, ``components_init`` or ``activations_init`` of ``fit``.
+        ``lengths``, ``segments``, ``mask``, ``components_init``, ``activations_init`` or
+        ``activation_support`` of ``fit``.
 
     Returns
     -------
@@ -177,8 +181,8 @@ class Checkpoint:
         if last is not None and last.index == record.index:
             self._confirmed = last
         elif self._confirmed is None or self._confirmed.index != record.index:
-            self._confirmed = SearchState(record.seeds, record.index, record.best)
-        self._candidate = SearchState(record.seeds, record.index, record.best, state)
+            self._confirmed = replace(record, current=None)
+        self._candidate = replace(record, current=state)
         if self._due():
             self._write_if_possible()
 
@@ -236,7 +240,7 @@ def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
     params = {name: repr(value) for name, value in values.items() if name not in _FREE}
     if not isinstance(model.random_state, Integral):
         del params["random_state"]  # the seeds that were drawn are in the checkpoint
-    arguments = {"X": X, **given}
+    arguments = {name: on_host(value) for name, value in {"X": X, **given}.items()}
     return {
         "params": params,
         "arguments": {

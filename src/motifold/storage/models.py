@@ -7,11 +7,17 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
   JSON lacks, are ``{"float": "nan"}``, ``"inf"`` or ``"-inf"``; a solver object is
   ``{"solver": "hals", "options": {...}}``; indices are a list. A parameter that is not there has
   its default. ``recording``, which may be missing, tells how the data was read: ``source``,
-  ``rate`` and the ``options`` of ``motifold.io.read``. ``stream``, which may be missing too, has
-  the numbers of a stream that ``partial_fit`` goes on from; its arrays are ``running_.W.npy`` etc.
+  ``rate`` and the ``options`` of ``motifold.io.read``, and where the clock is known ``starts``,
+  the seconds at which each segment begins. ``preparation``, which may be missing, lists
+  the steps by which it was prepared, each with its ``step`` and ``params``. ``held_out``, which may
+  be missing, tells what the fit has not seen of it: ``lengths``, ``stretches``, ``gap`` and
+  ``fingerprint``. ``stream``, which may be missing, has the numbers of a stream that
+  ``partial_fit`` goes on from; its arrays are ``running_.W.npy`` and so on.
 - ``components_.npy``, ``activations_.npy``, ``scales_.npy``, where there is a background
-  ``background_.npy``, and the columns of the history,
-  ``history_.iteration.npy`` and so on, which ``np.load`` opens as well.
+  ``background_.npy``, where steps have learnt something ``preparation_.0.scale_.npy`` and so on,
+  and the columns of the history,
+  ``history_.iteration.npy`` and so on, which ``np.load`` opens as well. ``observed_.npy`` is there
+  where entries were missing, ``start_losses_.npy`` where the losses of the starts are known.
 """
 
 from __future__ import annotations
@@ -35,6 +41,12 @@ from motifold.estimator import CNMF
 from motifold.files import write_npz, written_whole
 from motifold.files.archive import check_stored, members_of
 from motifold.fit.state import History
+from motifold.storage.preparation import (
+    encoded_hold_out,
+    encoded_preparation,
+    give_learnt,
+    learnt_names,
+)
 from motifold.storage.running import (
     arrays_of_stream,
     names_of_stream,
@@ -44,6 +56,7 @@ from motifold.storage.running import (
 from motifold.storage.schema import (
     HISTORY,
     JSON_MEMBER,
+    OPTIONAL,
     arrays_of,
     check_json_size,
     check_keys,
@@ -99,6 +112,10 @@ def save(model: CNMF, path: str | os.PathLike[str]) -> None:
     }
     if model.origin_ is not None:
         header["recording"] = model.origin_
+    if model.preparation_ is not None:
+        header["preparation"] = encoded_preparation(model.preparation_)
+    if model.held_out_ is not None:
+        header["held_out"] = encoded_hold_out(model.held_out_)
     if model.running_ is not None:
         header["stream"] = numbers_of_stream(model)
     arrays = arrays_of(model) | arrays_of_stream(model)
@@ -188,18 +205,23 @@ def _read(file: BinaryIO) -> CNMF:
         members = members_of(archive, file.seek(0, os.SEEK_END))
         header = _read_header(archive, members)
         model = without_arrays(header)
-        names = (*factors_of(model), *HISTORY)
-        names += names_of_stream(members) if "stream" in header else ()
-        check_keys("the archive", members, {JSON_MEMBER, *(f"{name}.npy" for name in names)})
+        expected = (*factors_of(model), *HISTORY, *learnt_names(model.preparation_))
+        expected += names_of_stream(members) if "stream" in header else ()
+        needed = {JSON_MEMBER, *(f"{name}.npy" for name in expected)}
+        check_keys("the archive", members, needed, [f"{name}.npy" for name in OPTIONAL])
+        names = (*expected, *(name for name in OPTIONAL if f"{name}.npy" in members))
         infos = {name: members[f"{name}.npy"] for name in names}
         check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
         arrays = {name: _read_array(archive, infos[name]) for name in infos}
     check_values(model, arrays)
     model.background_ = None
-    for name in factors_of(model):
-        setattr(model, name, arrays[name])
+    for name in (*factors_of(model), *OPTIONAL):
+        setattr(model, name, arrays.get(name))
     model.history_ = History(*(arrays[name] for name in HISTORY))
     model.running_ = stream_of(header["stream"], arrays) if "stream" in header else None
+    if model.preparation_ is not None:
+        names = learnt_names(model.preparation_)
+        give_learnt(model.preparation_, {name: arrays[name] for name in names})
     return model
 
 

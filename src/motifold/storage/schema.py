@@ -14,22 +14,37 @@ from typing import Any
 
 import numpy as np
 
+from motifold.engines.cuda.place import on_host
 from motifold.estimator import CNMF
 from motifold.files import plain_scalar
 from motifold.fit.state import History
 from motifold.fit.stop import StopReason
 from motifold.model.losses import loss_of
 from motifold.solvers import SOLVERS
-from motifold.storage.running import PREFIX, check_stream_spec
+from motifold.storage.preparation import (
+    PREFIX,
+    check_learnt,
+    decoded_hold_out,
+    decoded_preparation,
+    learnt_arrays,
+    learnt_names,
+)
+from motifold.storage.running import PREFIX as STREAM
+from motifold.storage.running import check_stream_spec
 
 JSON_MEMBER = "motifold.json"
 _MAX_JSON_BYTES = 16 * 2**20
 FACTORS, BACKGROUND = ("components_", "activations_", "scales_"), "background_"
+# What a file may lack: where nothing was missing, and files of earlier versions.
+OBSERVED, START_LOSSES = "observed_", "start_losses_"
+OPTIONAL = (OBSERVED, START_LOSSES)
 HISTORY = tuple(f"history_.{column.name}" for column in fields(History))
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*FACTORS, *HISTORY), ("<f8",)),
     **dict.fromkeys(("components_", "activations_", BACKGROUND), ("<f4", "<f8")),
     "history_.iteration": ("<i8",),
+    OBSERVED: ("<f4",),
+    START_LOSSES: ("<f8",),
 }
 _SCALARS: dict[str, type] = {
     **dict.fromkeys(("converged_", "solved_"), bool),
@@ -37,6 +52,8 @@ _SCALARS: dict[str, type] = {
     **dict.fromkeys(("loss_", "kkt_residual_", "reconstruction_err_", "transform_tol_"), float),
     "stop_reason_": str,
 }
+# Parameters that say where a fit was made, not what it is.
+_OF_THE_MACHINE = {"device", "precision", "device_memory"}
 # Attributes that files call by the private names they had in 0.1: the format stays the same.
 _IN_FILES = {"transform_tol_": "_transform_tol", "solved_": "_solved"}
 
@@ -49,6 +66,8 @@ def storable(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     stored: dict[str, Any] = {}
     left_out = []
     for name, value in params.items():
+        if name in _OF_THE_MACHINE:
+            continue
         try:
             stored[name] = _encode(value)
         except TypeError:
@@ -88,12 +107,15 @@ def factors_of(model: CNMF) -> tuple[str, ...]:
 
 
 def arrays_of(model: CNMF) -> dict[str, np.ndarray]:
-    arrays = {name: getattr(model, name) for name in factors_of(model)}
+    arrays = {name: on_host(getattr(model, name)) for name in factors_of(model)}
     arrays |= {name: getattr(model.history_, name.partition(".")[2]) for name in HISTORY}
-    return {
+    optional = {name: getattr(model, name) for name in OPTIONAL}
+    arrays |= {name: array for name, array in optional.items() if array is not None}
+    arrays = {
         name: np.ascontiguousarray(array, dtype=np.asarray(array).dtype.newbyteorder("<"))
         for name, array in arrays.items()
     }
+    return arrays | learnt_arrays(model.preparation_)
 
 
 # --- checks -------------------------------------------------------------------------------------
@@ -117,7 +139,7 @@ def check_json_size(size: int) -> None:
 def without_arrays(header: Mapping[str, Any]) -> CNMF:
     """The model that the JSON describes, its arrays still missing."""
     top = {"format", "format_version", "motifold_version", "params", "fitted"}
-    check_keys(JSON_MEMBER, header, top, ("recording", "stream"))
+    check_keys(JSON_MEMBER, header, top, ("recording", "preparation", "held_out", "stream"))
     params, fitted = header["params"], header["fitted"]
     check_keys("params", params, {"n_components", "n_lags"}, inspect.signature(CNMF).parameters)
     names = {_IN_FILES.get(name, name) for name in _SCALARS}
@@ -134,7 +156,15 @@ def without_arrays(header: Mapping[str, Any]) -> CNMF:
     if model.n_iter_ < 0 or model.n_features_in_ < 1 or not model.transform_tol_ >= 0:
         raise ValueError("n_iter_, n_features_in_ or transform_tol_ is out of range.")
     _set_lists(model, fitted["_lengths"], fitted["feature_names_in_"])
-    model.origin_ = _checked_origin(header["recording"]) if "recording" in header else None
+    model.origin_ = model.preparation_ = model.held_out_ = None
+    if "preparation" in header:
+        model.preparation_ = decoded_preparation(header["preparation"], model.n_features_in_)
+    if "held_out" in header:
+        model.held_out_ = decoded_hold_out(header["held_out"], model.lengths_)
+    if "recording" in header:  # all of it, also where the fit has seen a part
+        held = model.held_out_
+        n_segments = len(model.lengths_ if held is None else held.lengths)
+        model.origin_ = _checked_origin(header["recording"], n_segments)
     return model
 
 
@@ -147,9 +177,16 @@ def _stop_reason(reason: str) -> str:
     return reason
 
 
-def _checked_origin(origin: Any) -> dict[str, Any]:
+def _checked_origin(origin: Any, n_segments: int) -> dict[str, Any]:
     """How the data was read: text and numbers only. Nothing is read by it but on demand."""
-    check_keys("recording", origin, {"source", "rate", "options"})
+    check_keys("recording", origin, {"source", "rate", "options"}, ("starts",))
+    starts = origin.get("starts")
+    if starts is not None and not (
+        _is_list_of(float, starts)
+        and len(starts) == n_segments
+        and all(math.isfinite(start) for start in starts)
+    ):
+        raise ValueError(f"recording.starts must be {n_segments} numbers, one for each segment.")
     check_keys("recording.options", origin["options"], set(), origin["options"])
     values = (origin["source"], origin["rate"], *origin["options"].values())
     if not all(value is None or type(value) in (str, int, float) for value in values):
@@ -197,14 +234,19 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
         raise ValueError("the history is empty.")
     shapes = dict.fromkeys(HISTORY, records)
     shapes |= {"components_": (K, L, N), "activations_": (T, K), "scales_": (K,)}
-    shapes[BACKGROUND] = (N,)
-    rows = next(iter(specs.get(f"{PREFIX}X", ((0,), None))[0]), 0)
+    shapes |= {BACKGROUND: (N,), OBSERVED: (T, K)}
+    if START_LOSSES in specs:  # as many as there were starts: n_init may have been set anew
+        shapes[START_LOSSES] = (max(1, math.prod(specs[START_LOSSES][0])),)
+    learnt = learnt_names(model.preparation_)
+    shapes |= dict.fromkeys(learnt, (N,))
+    dtypes = DTYPES | dict.fromkeys(learnt, ("<f8",))
+    rows = next(iter(specs.get(f"{STREAM}X", ((0,), None))[0]), 0)
     for name, (shape, dtype) in specs.items():
-        if name.startswith(PREFIX):
+        if name.startswith(STREAM):
             check_stream_spec(model, name, shape, dtype, rows)
             continue
-        if dtype.str not in DTYPES[name]:
-            raise ValueError(f"{name} is of dtype {dtype}, not {' or '.join(DTYPES[name])}.")
+        if dtype.str not in dtypes[name]:
+            raise ValueError(f"{name} is of dtype {dtype}, not {' or '.join(dtypes[name])}.")
         if shape != shapes[name]:
             raise ValueError(
                 f"{name} has shape {short(shape)}; by the parameters, the segments and the other "
@@ -215,10 +257,18 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
 def check_values(model: CNMF, arrays: Mapping[str, np.ndarray]) -> None:
     for name in arrays.keys() - set(HISTORY):
         if name.startswith(PREFIX):
+            check_learnt(name, arrays[name])
+            continue
+        if name.startswith(STREAM):
             continue  # ``stream_of`` does
+        values = arrays[name]
+        if name == START_LOSSES:
+            values = values[~np.isnan(values)]  # starts that were given up
         with np.errstate(invalid="ignore"):
-            low, high = arrays[name].min(), arrays[name].max()
+            low, high = values.min(initial=0), values.max(initial=0)
         signed = name == BACKGROUND and model.allow_negative
         if not (low >= (-np.finfo(low.dtype).max if signed else 0) and high < np.inf):  # nor NaN
             what = "finite" if signed else "finite and nonnegative"
             raise ValueError(f"{name} must be {what}; it is not.")
+        if name == OBSERVED and high > 1:
+            raise ValueError(f"{name} must hold shares, 0 to 1; the largest is {high}.")

@@ -61,10 +61,14 @@ class Settings:
 
 @dataclass(frozen=True)
 class Learnt:
-    """The state after a chunk, its activations (rows, K), and how far motifs are from optimal."""
+    """The state after a chunk, its activations (rows, K), and how far motifs are from optimal.
+
+    The rows are those that were open before and the new ones; ``observed`` (rows, N), or None.
+    """
 
     state: Running
     activations: Array
+    observed: Mask | None
     kkt_W: float
     squared_residual: float
 
@@ -131,7 +135,7 @@ def learn(
         keep * state.residual + sums.residual,
         H[:done].mean(axis=0) if done else state.level,
     )
-    return Learnt(new, H, kkt, sums.residual)
+    return Learnt(new, H, observed, kkt, sums.residual)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from motifold.estimator import CNMF
 from motifold.findings.events import find_events, spacing_of
+from motifold.findings.peaks import typical
 from motifold.streaming.peaks import Peak, RunningPeaks
 
 
@@ -23,22 +24,13 @@ class Rule:
 
 def rules_of(model: CNMF, refractory: float | None, rate: float) -> list[Rule]:
     """For each motif; the typical strength is that of the peaks of the training data."""
-    table = find_events(model, rate=rate, refractory=refractory, threshold=0)
-    starts = np.concatenate([[0], np.cumsum(model.lengths_)])
     rules = []
+    table = find_events(model, rate=rate, refractory=refractory, threshold=0, partial=True)
     for k in range(len(model.components_)):
-        distance, reach = spacing_of(model, k, refractory, rate)
-        mine = table["motif"] == k if len(table) else np.zeros(0, dtype=bool)
-        bins, strengths = (
-            np.asarray(table[name], dtype=np.float64)[mine] if len(table) else np.zeros(0)
-            for name in ("bin", "strength")
-        )
-        ends = starts[np.searchsorted(starts, bins, side="right")] if len(bins) else bins
-        whole = strengths[bins + reach <= ends]
-        counted = whole if len(whole) else strengths
-        total = counted.sum()
-        typical = float(counted @ counted / total) if total > 0 else 0.0
-        rules.append(Rule(distance, reach, typical))
+        peaks = [event for event in table if event["motif"] == k]
+        whole = [event for event in peaks if not event["partial"]]
+        strengths = np.array([event["strength"] for event in whole or peaks], dtype=np.float64)
+        rules.append(Rule(*spacing_of(model, k, refractory, rate), typical(strengths)))
     return rules
 
 

@@ -14,7 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from motifold.data import scan
+from motifold.data.given import unpacked
+from motifold.data.observed import observed_shares
 from motifold.data.validation import check_factor, check_fixed, recording_of
+from motifold.engines.cuda.place import kind_of
 from motifold.estimator import CNMF
 from motifold.fit.results import in_data_scale
 from motifold.fit.running import Running
@@ -44,13 +47,21 @@ def partial_fit(
     components_init: Any = None,
 ) -> CNMF:
     """The model after the next chunk; see ``CNMF.partial_fit``. Nothing is changed by bad input."""
-    _refuse(model)
+    _refuse(model, X)
     if forget is not None and not (isinstance(forget, Real) and forget > 0):
         raise ValueError(f"forget must be a half-life in time bins, or None, not {forget!r}.")
     begun_before = hasattr(model, "components_")
+    given = unpacked(X, mask=mask, signed=bool(model.allow_negative))
+    X, mask = given.X, given.data[3]
+    if given.data[1] is not None:
+        raise ValueError("partial_fit takes one chunk at a time: call it with new_segment=True.")
     rows, observed, scale = _checked(model, X, mask)
     if begun_before:  # the features are those of the stream, or of the fit that it goes on from
-        validate_data(model, X, reset=False, skip_check_array=True)
+        given.check_names(model)
+        with warnings.catch_warnings():
+            if given.names is not None:  # which were compared
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
+            validate_data(model, X, reset=False, skip_check_array=True)
     state = model.running_
     if state is not None and components_init is not None:
         raise ValueError(
@@ -71,12 +82,21 @@ def partial_fit(
     found = learn(settings, state, rows, observed, forget=forget)
     if not begun_before:
         validate_data(model, X, reset=True, skip_check_array=True)
+        if given.names is not None:
+            model.feature_names_in_ = given.attributes["feature_names_in_"]
+    if model.running_ is None:  # what is known of the data of a fit is not known of what comes now
+        model.origin_ = model.preparation_ = model.held_out_ = model.start_losses_ = None
     _store(model, found, rows.dtype)
     return model
 
 
-def _refuse(model: CNMF) -> None:
+def _refuse(model: CNMF, X: Any) -> None:
     """What cannot be learnt from a stream, by name."""
+    if model.device not in (None, "cpu") or kind_of(X) is not None:
+        raise ValueError(
+            "partial_fit runs on the CPU, not on a GPU: leave device out, and give X as a NumPy "
+            "array."
+        )
     loss = loss_of(model.beta_loss)
     if loss.by_ratios:
         raise ValueError(
@@ -190,6 +210,7 @@ def _store(model: CNMF, found: Learnt, dtype: np.dtype) -> None:
     model.reconstruction_err_ = float(np.sqrt(found.squared_residual)) / state.scale
     model.transform_tol_ = transform_tolerance(model.tol)
     model.lengths_ = [len(H)]
+    model.observed_ = observed_shares(model.components_, [found.observed], model.lengths_)
     model.history_ = _history(model, state)
     model.running_ = state
 

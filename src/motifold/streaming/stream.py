@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from motifold.data.facts import bad_value
 from motifold.data.masked import refuse_masked
+from motifold.engines.cuda.place import kind_of
 from motifold.estimator import CNMF
 from motifold.kernels.streaming import follow, settle
 from motifold.model import PENALTIES, Array
@@ -280,6 +281,11 @@ class Stream:
 
 def _refuse(model: CNMF) -> None:
     """What a stream cannot do, by name."""
+    if kind_of(model.components_) is not None:
+        raise ValueError(
+            "stream: the motifs are on a GPU, and a stream runs on the CPU. Use a copy of the "
+            "model that was saved and loaded."
+        )
     if loss_of(model.beta_loss).by_ratios:
         raise ValueError(
             f"stream: beta_loss={model.beta_loss!r} cannot be streamed, since it needs X̂ at every "

@@ -52,8 +52,7 @@ def part_of(source: Source, a: int, b: int) -> Source:
     """Rows a to b of a source, as a source; nothing in memory is copied."""
     if (a, b) == (0, source.shape[0]):
         return source
-    if isinstance(source, (ArraySource, SparseSource)):
-        return source.part(a, b)
     if isinstance(source, Part):
         return Part(source.source, source.first + a, source.first + b)
-    return Part(source, a, b)
+    part = getattr(source, "part", None)
+    return Part(source, a, b) if part is None else part(a, b)

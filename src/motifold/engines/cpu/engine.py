@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,31 @@ _TRUST = 1e4
 
 @dataclass(frozen=True, eq=False)
 class CPUProblem:
-    """The problem in the activations: its statistics, and the order of its components."""
+    """The problem in the activations: its statistics, and the order of its components.
+
+    ``forbidden`` (T, K), in that order: where there is to be no activation; None: nowhere.
+    """
 
     statistics: HStatistics
     order: np.ndarray | None = None
+    forbidden: np.ndarray | None = None
+
+    @cached_property
+    def confined(self) -> HStatistics:
+        """The statistics with a slope where there is to be no activation: none ever grows there.
+
+        A∗H is not negative, but for rounding. With nothing of the data to meet and a slope as large
+        as whatever there is, an entry that is zero stays zero, whoever updates it.
+        """
+        if self.forbidden is None:
+            return self.statistics
+        C, forbidden = self.statistics.C, self.forbidden
+        data = C if self.statistics.C_data is None else self.statistics.C_data
+        data = np.where(forbidden, C.dtype.type(0), data)
+        steep = data.max(initial=0) or C.dtype.type(1)
+        old = C.dtype.type(0) if self.statistics.slope is None else self.statistics.slope
+        slope = np.where(forbidden, old + steep, old)
+        return replace(self.statistics, C=data - slope, C_data=data, slope=slope)
 
 
 class CPUEngine:
@@ -120,8 +142,7 @@ class CPUEngine:
         rng = np.random.default_rng(seed)
         # Drawn in either case: a given factor does not change the other's random numbers.
         random_W = rng.random((problem.N, problem.L, K), dtype=np.float64)
-        features, starts = problem.learnable
-        random_W[~features] = 0  # nothing will ever move them
+        random_W[~problem.learnable[0]] = 0  # nothing will ever move them
         W = np.array(random_W if W is None else W, dtype=dtype, order="C")
         if H is None:
             H = np.empty((problem.T, K), dtype=dtype)
@@ -129,7 +150,7 @@ class CPUEngine:
                 H[a : a + _RUN] = rng.random(H[a : a + _RUN].shape, dtype=np.float64)
         else:
             H = np.array(H, dtype=dtype, order="C")
-        H[~(problem.allowed & starts)] = 0
+        H = problem.confine(H)
         if self.model.background:
             W, H = self._with_background(W), self._with_constant(H)
         return W, H
@@ -259,7 +280,8 @@ class CPUEngine:
     def level(self, values: Array) -> Array:
         """A new array."""
         H = self.zeros()
-        H[self.problem.allowed & self.problem.learnable[1]] = values
+        H[:] = values
+        H = self._confined(H)
         H[:, self.model.n_motifs :] = 1
         return H
 
@@ -269,7 +291,10 @@ class CPUEngine:
 
     def activation_problem(self, W: Array, H: Array | None = None) -> CPUProblem:
         """C, A and E of the data with what the penalties add."""
-        problem = self._problems.get((W,), lambda: CPUProblem(self._with_penalties(W)))
+        forbidden = self.problem.forbidden
+        problem = self._problems.get(
+            (W,), lambda: CPUProblem(self._with_penalties(W), forbidden=forbidden)
+        )
         return problem if H is None else self._filled_problem(problem, H)
 
     def exact_problem(self, W: Array) -> CPUProblem:
@@ -284,7 +309,9 @@ class CPUEngine:
         L, n = self.problem.L, self.model.n_motifs
         powers = np.einsum("kk->k", statistics.A[:, L - 1])[:n]
         order = np.r_[np.argsort(-powers, kind="stable"), n : self.model.K]
-        return CPUProblem(statistics.permuted(order).astype(np.float64), order)
+        forbidden = self.problem.forbidden
+        forbidden = None if forbidden is None else np.ascontiguousarray(forbidden[:, order])
+        return CPUProblem(statistics.permuted(order).astype(np.float64), order, forbidden)
 
     def sweep(
         self,
@@ -342,9 +369,11 @@ class CPUEngine:
         """A new array, or H itself."""
         return H if rows is None else np.concatenate([H[a:b] for a, b in rows])
 
-    def worst_window(self, W: Array, H: Array) -> tuple[int, Array] | None:
+    def worst_window(self, W: Array, H: Array, k: int | None = None) -> tuple[int, Array] | None:
         """One pass over the data."""
-        return worst_window(self.problem, W, H, self.workers)
+        support = self.problem.support
+        starts = None if support is None or k is None else support[:, k]
+        return worst_window(self.problem, W, H, self.workers, starts)
 
     def plant(self, W: Array, H: Array, k: int, t: int, window: Array) -> tuple[Array, Array]:
         """The weight goes to both factors alike, as after a while of alternating."""
@@ -363,6 +392,8 @@ class CPUEngine:
             for start, _, stop in self.problem.bounds:
                 H[start:stop, k] = moved_along(H[start:stop, k], -by, axis=0)
             H[~self.problem.allowed, k] = 0
+            if self.problem.support is not None:
+                H[~self.problem.support[:, k], k] = 0
         return W, H
 
     # --- the parts --------------------------------------------------------------------------
@@ -413,7 +444,7 @@ class CPUEngine:
             if self.hides:
                 H[~self.problem.learnable[1], :n] = 0
             return H
-        gradient = solver.update_H(H, problem.statistics, self.model.penalties, inner)
+        gradient = solver.update_H(H, problem.confined, self.model.penalties, inner)
         if self.hides:
             # The observed loss is flat there: rounding alone moves them.
             H[~self.problem.learnable[1]] = 0
@@ -423,7 +454,7 @@ class CPUEngine:
 
     def _of_motifs_alone(self, problem: CPUProblem) -> HStatistics:
         """The statistics without the background: what it explains is taken from C."""
-        statistics = problem.statistics
+        statistics = problem.confined
 
         def explained() -> Array:
             constant = np.zeros_like(statistics.C)
@@ -437,7 +468,7 @@ class CPUEngine:
         """All that is to be known of H; ``brief``: what the KKT residual needs."""
         statistics, penalties = problem.statistics, self.model.penalties
         l1, l2 = penalties.l1_H, penalties.l2_H
-        gradient = self._gradients.get((problem, H), lambda: statistics.gradient(H))
+        gradient = self._gradients.get((problem, H), lambda: problem.confined.gradient(H))
         C = statistics.C if statistics.C_data is None else statistics.C_data
         K, m = self.problem.K, -(-len(H) // _RUN)
         parts, flags = np.empty((m, 4 + 2 * K)), np.zeros(m + 2, dtype=np.int64)
@@ -462,7 +493,7 @@ class CPUEngine:
         if observed < _TRUST * noise(H.dtype) * everywhere:
             if H.dtype != self.problem.dtype:
                 return np.inf  # even double precision does not tell
-            overlap = _inner(fill.C, H)
+            overlap = self._inner(fill.C, H)
             observed = self.residual(fill.W, H) - self.facts.squared_norm + 2 * overlap
             slope = observed - overlap + sums.match + sums.near
         slope += float(penalties.l1_H @ sums.mass + penalties.l2_H @ sums.power)
@@ -473,9 +504,11 @@ class CPUEngine:
         optional: dict[str, Any] = {}
         between = self.model.penalties.between_activations()
         if between is not None:
-            optional["near"] = _inner(smoothed(H, statistics.padding) @ between.astype(H.dtype), H)
+            optional["near"] = self._inner(
+                smoothed(H, statistics.padding) @ between.astype(H.dtype), H
+            )
         if statistics.slope is not None:
-            optional["match"] = _inner(statistics.slope, H)
+            optional["match"] = self._inner(statistics.slope, H)
         if statistics.fill is not None and brief:
             optional["fill"] = statistics.fill_power
         elif statistics.fill is not None:
@@ -527,7 +560,14 @@ class CPUEngine:
         """X̂ at the missing entries; nothing is computed where the sums of H have just been."""
         return self._fits.get((W, H), lambda: hidden_fit(self.problem, W, H, self.workers))
 
+    def _here(self, array: Any) -> Any:
+        """An array of the model's, not to be changed, where the handles are."""
+        return array
 
-def _inner(F: Array, G: Array) -> float:
-    """⟨F, G⟩, accumulated in float64."""
-    return float(np.einsum("tk,tk->", F, G, dtype=np.float64))
+    def _confined(self, H: Array) -> Array:
+        """Zero where activations may not differ from it, or cannot be learnt (changes H)."""
+        return self.problem.confine(H)
+
+    def _inner(self, F: Array, G: Array) -> float:
+        """⟨F, G⟩, accumulated in float64."""
+        return float(np.einsum("tk,tk->", F, G, dtype=np.float64))

@@ -48,6 +48,7 @@ class Problem:
     model, data : what is to be solved, and of what
     facts : of the data
     weights : (N,), of the features, where the problem is that of X·weights; None if it is X's
+    support : (T, motifs), where activations may differ from zero; None: everywhere
     kept : what is made of the data once, shared by problems that differ in their penalties only
     """
 
@@ -55,6 +56,7 @@ class Problem:
     data: Data
     facts: Facts
     weights: Array | None = None
+    support: Mask | None = None
     kept: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -69,6 +71,7 @@ class Problem:
         loss: Loss = SQUARED,
         background: bool = False,
         signed: bool = False,
+        support: Mask | None = None,
     ) -> Problem:
         """The problem of some data, whose values are checked, and the penalties in its scale.
 
@@ -79,11 +82,11 @@ class Problem:
         penalties = (penalties or Penalties((), K, background)).rescaled(facts.scale, loss.beta)
         settings = boundary, penalties, facts.scale, fixed, loss, background, signed
         model = Model(data.N, K, L, *settings)
-        return cls(model, data, facts)
+        return cls(model, data, facts, support=support)
 
     def with_model(self, model: Model) -> Problem:
         """Another model of the same sizes; what has been made of the data is shared."""
-        return Problem(model, self.data, self.facts, self.weights, self.kept)
+        return Problem(model, self.data, self.facts, self.weights, self.support, self.kept)
 
     N = property(lambda self: self.model.N)
     K = property(lambda self: self.model.K)
@@ -110,6 +113,21 @@ class Problem:
         np.add.at(edges, start, 1)
         np.add.at(edges, stop_active, -1)
         return np.cumsum(edges[:-1]) > 0
+
+    @cached_property
+    def forbidden(self) -> Mask | None:
+        """(T, K): where the support says that there is no activation; None if it says nothing."""
+        if self.support is None:
+            return None
+        background = np.zeros((self.T, self.K - self.model.n_motifs), dtype=bool)
+        return np.concatenate([~self.support, background], axis=1)
+
+    def confine(self, H: Array) -> Array:
+        """Zero where activations may not differ from it, or cannot be learnt (changes H)."""
+        H[~(self.allowed & self.learnable[1])] = 0
+        if self.support is not None:
+            H[:, : self.model.n_motifs][~self.support] = 0
+        return H
 
     @property
     def multiplications(self) -> float:

@@ -9,7 +9,7 @@ from motifold.engines.cpu import passes, sparse
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.threads import Workers
 from motifold.engines.cpu.toeplitz import fitted_rows
-from motifold.model import Array
+from motifold.model import Array, Mask
 from motifold.model.motifs import oldest_first
 
 
@@ -39,39 +39,57 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
 
 
 def worst_window(
-    problem: Problem, W: Array, H: Array, workers: Workers
+    problem: Problem, W: Array, H: Array, workers: Workers, starts: Mask | None = None
 ) -> tuple[int, Array] | None:
     """Where L bins are explained worst: their first row in H, and max(0, X − X̂) there (L, N).
 
-    None if no segment has L bins, or nothing is left to explain.
+    ``starts`` (T,): where it may begin. None if no segment has L bins there, or nothing is left to
+    explain.
     """
-    L = W.shape[1]
-    W_tilde = np.ascontiguousarray(oldest_first(W).T)
-
-    def unexplained(segment: Segment, a: int, b: int) -> Array:
-        fit = fitted_rows(H[segment.start : segment.stop], W_tilde, a, b, workers)
-        return np.maximum(problem.scaled_block(segment, a, b) - fit, 0)
 
     def energies(blocks: list[Block]) -> list[Array]:
-        parts = [unexplained(*block) for block in blocks]
+        parts = [_unexplained(problem, W, H, block, workers) for block in blocks]
         return [np.einsum("tn,tn->t", part, part, dtype=np.float64) for part in parts]
 
     if problem.sparse:
         energy = sparse.unexplained_power(problem, W, H, workers)
     else:
         energy = np.concatenate([e for g in workers.map(energies, problem.groups()) for e in g])
+    return worst_window_of(problem, W, H, energy, workers, starts)
+
+
+def _unexplained(problem: Problem, W: Array, H: Array, block: Block, workers: Workers) -> Array:
+    """max(0, X − X̂) of a block."""
+    segment, a, b = block
+    W_tilde = np.ascontiguousarray(oldest_first(W).T)
+    fit = fitted_rows(H[segment.start : segment.stop], W_tilde, a, b, workers)
+    return np.maximum(problem.scaled_block(segment, a, b) - fit, 0)
+
+
+def worst_window_of(
+    problem: Problem,
+    W: Array,
+    H: Array,
+    energy: Array,
+    workers: Workers,
+    starts: Mask | None = None,
+) -> tuple[int, Array] | None:
+    """The same where Σ max(0, X − X̂)² of every row is known, (T,)."""
+    L = W.shape[1]
     best: tuple[float, Segment, int] | None = None
     for segment in problem.segments:
         sums = np.concatenate([[0.0], np.cumsum(energy[segment.start : segment.stop])])
         if len(sums) > L:
             in_windows = sums[L:] - sums[:-L]
+            if starts is not None:
+                in_windows *= starts[segment.start :][: len(in_windows)]
             a = int(np.argmax(in_windows))
             if in_windows[a] > 0 and (best is None or in_windows[a] > best[0]):
                 best = float(in_windows[a]), segment, a
     if best is None:
         return None
     _, segment, a = best
-    return segment.start + a, unexplained(segment, a, a + L)
+    return segment.start + a, _unexplained(problem, W, H, (segment, a, a + L), workers)
 
 
 def reconstruct(W: Array, H: Array, bounds: np.ndarray) -> Array:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from motifold.data import scan
 from motifold.data.facts import weighed
 from motifold.engines.cpu.problem import Problem
@@ -44,5 +46,9 @@ def stretches(problem: Problem) -> tuple[Problem, list[tuple[int, int]]] | None:
     if weights is not None:
         facts = weighed(facts, data, weights, K * L)
     penalties = problem.model.penalties.on_part(data.T / T)
-    part = Problem(replace(problem.model, penalties=penalties), data, facts, weights)
-    return part, [(segment.start + a, segment.start + b) for segment, a, b in chosen]
+    rows = [(segment.start + a, segment.start + b) for segment, a, b in chosen]
+    support = problem.support
+    if support is not None:
+        support = np.concatenate([support[a:b] for a, b in rows])
+    model = replace(problem.model, penalties=penalties)
+    return Problem(model, data, facts, weights, support), rows

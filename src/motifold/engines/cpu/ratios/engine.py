@@ -102,15 +102,19 @@ class RatioEngine(CPUEngine):
 
     def leap(self, W: Array, H: Array, new: Advance, beta: float) -> tuple[Array, Array]:
         """See ``_beyond``."""
-        penalties, (features, starts) = self.model.penalties, self.problem.learnable
+        penalties, features = self.model.penalties, self.problem.learnable[0]
         of_W, of_H = self._of_motifs_at(W, H), self._of_activations_at(new.W, H)
-        far_W = _beyond(W, new.W, beta, of_W, penalties.l1_W, (0, 1))
-        far_H = _beyond(H, new.H, beta, of_H, penalties.l1_H, (0,))
-        far_W[~features] = 0
+        far_W = _beyond(W, new.W, beta, of_W, self._here(penalties.l1_W), (0, 1))
+        far_H = _beyond(H, new.H, beta, of_H, self._here(penalties.l1_H), (0,))
+        far_W[self._here(~features)] = 0
+        self._keep_fixed(far_W, W)
+        return self._constant_background(far_W, self._confined(far_H))
+
+    def _keep_fixed(self, new: Array, W: Array) -> None:
+        """Fixed motifs as they were (changes ``new``)."""
         if self.model.fixed is not None:
-            far_W[:, :, self.model.fixed] = W[:, :, self.model.fixed]
-        far_H[~(self.problem.allowed & starts)] = 0
-        return self._constant_background(far_W, far_H)
+            fixed = self._here(np.flatnonzero(self.model.fixed))
+            new[:, :, fixed] = W[:, :, fixed]
 
     def _constant_background(self, W: Array, H: Array) -> tuple[Array, Array]:
         """The factors with a background that is one, if there is any (changes both)."""
@@ -121,9 +125,8 @@ class RatioEngine(CPUEngine):
 
     def beyond(self, W: Array, H: Array, new: Array, beta: float) -> Array:
         """The same for activations alone."""
-        ratios, l1 = self._of_activations_at(W, H), self.model.penalties.l1_H
-        far = _beyond(H, new, beta, ratios, l1, (0,))
-        far[~(self.problem.allowed & self.problem.learnable[1])] = 0
+        ratios, l1 = self._of_activations_at(W, H), self._here(self.model.penalties.l1_H)
+        far = self._confined(_beyond(H, new, beta, ratios, l1, (0,)))
         far[:, self.model.n_motifs :] = 1
         return far
 
@@ -186,23 +189,23 @@ class RatioEngine(CPUEngine):
         facts = replace(problem.facts, squared_norm=power)
         penalties = replace(problem.model.penalties, terms=())
         model = replace(problem.model, loss=SQUARED, penalties=penalties)
-        return CPUEngine(Problem(model, problem.data, facts, weights), self.workers), weights
+        squares = Problem(model, problem.data, facts, weights, problem.support)
+        return self._engine_of_squares(squares), weights
+
+    def _engine_of_squares(self, problem: Problem) -> CPUEngine:
+        return CPUEngine(problem, self.workers)
 
     def from_squares(
         self, W: Array, H: Array, weights: Array, before: Array
     ) -> tuple[Array, Array]:
         """New arrays."""
-        fixed = self.model.fixed
-        features, starts = self.problem.learnable
-        new = W / weights[:, None, None].astype(W.dtype)
-        least = _LEAST * new.mean(axis=(0, 1), dtype=np.float64)
-        new[features] = np.maximum(new[features], least.astype(W.dtype))
-        if fixed is not None:
-            new[:, :, fixed] = before[:, :, fixed]
-        H = H.copy()
-        free = self.problem.allowed & starts
-        least = _LEAST * H.mean(axis=0, dtype=np.float64)
-        H[free] = np.maximum(H[free], least.astype(H.dtype))
+        features = self.problem.learnable[0]
+        new = W / self._here(weights[:, None, None].astype(W.dtype))
+        least = (_LEAST * new.mean(axis=(0, 1), dtype=np.float64)).astype(W.dtype)
+        new = np.where(self._here(features)[:, None, None], np.maximum(new, least), new)
+        self._keep_fixed(new, before)
+        least = (_LEAST * H.mean(axis=0, dtype=np.float64)).astype(H.dtype)
+        H = self._confined(np.maximum(H, least))
         return self._constant_background(new, H)
 
     # --- the parts --------------------------------------------------------------------------
@@ -215,8 +218,7 @@ class RatioEngine(CPUEngine):
         matches = self.model.penalties.between_matches()
         if matches is None:
             return ratios
-        padding = Padding(self.problem.bounds, self.model.L)
-        nearby = smoothed(H, padding) @ matches.astype(H.dtype)
+        nearby = self._smoothed(H) @ matches.astype(H.dtype)
         nearby[~self.problem.allowed] = 0
         slope = data_products(self.problem, nearby, self.workers).reshape(W.shape)
         return replace(ratios, below=ratios.below + slope)
@@ -226,6 +228,8 @@ class RatioEngine(CPUEngine):
 
     def _new_of_activations(self, W: Array, H: Array) -> Ratios:
         ratios = of_activations(self.problem, W, H, self.workers)
+        if self.problem.forbidden is not None:  # nothing to meet: nothing grows
+            ratios = replace(ratios, above=ratios.above * ~self.problem.forbidden)
         slope = self._slope(W)
         return ratios if slope is None else replace(ratios, below=ratios.below + slope)
 
@@ -236,35 +240,44 @@ class RatioEngine(CPUEngine):
             return None
 
         def make() -> Array:
-            C = data_correlation(self.problem, W, self.workers)
-            padding = Padding(self.problem.bounds, self.model.L)
-            return smoothed(C, padding) @ matches.astype(C.dtype)
+            C = self._correlation(W)
+            return self._smoothed(C) @ self._here(matches.astype(C.dtype))
 
         return self._matches.get((W,), make)
+
+    def _correlation(self, W: Array) -> Array:
+        """C = W⋆X (T, K), zero where no motif may start."""
+        return data_correlation(self.problem, W, self.workers)
+
+    def _smoothed(self, F: Array) -> Array:
+        """Q∗F (T, K)."""
+        return smoothed(F, Padding(self.problem.bounds, self.model.L))
 
     def _penalty_of(self, W: Array, H: Array) -> float:
         penalties = self.model.penalties
         if not penalties.terms:
             return 0.0
-        value = penalties.value_W(W)
+        value = self._penalty_of_W(W)
         wide = H.astype(np.float64, copy=False)
-        value += float(penalties.l1_H @ wide.sum(axis=0))
-        value += 0.5 * float(penalties.l2_H @ np.einsum("tk,tk->k", wide, wide))
+        value += float(self._here(penalties.l1_H) @ wide.sum(axis=0))
+        value += 0.5 * float(self._here(penalties.l2_H) @ np.einsum("tk,tk->k", wide, wide))
         slope = self._slope(W)
         return value if slope is None else value + float(np.vdot(slope.astype(np.float64), wide))
 
+    def _penalty_of_W(self, W: Array) -> float:
+        return self.model.penalties.value_W(W)
+
     def _updated_W(self, W: Array, ratios: Ratios, solver: Any) -> Array:
         penalties = self.model.penalties
-        parts = ratios.above, ratios.below
-        new = solver.update_by_ratios(W, *parts, self.model.loss, penalties.l1_W, penalties.l2_W)
-        if self.model.fixed is not None:
-            new[:, :, self.model.fixed] = W[:, :, self.model.fixed]
+        weights = self._here(penalties.l1_W), self._here(penalties.l2_W)
+        new = solver.update_by_ratios(W, ratios.above, ratios.below, self.model.loss, *weights)
+        self._keep_fixed(new, W)
         return new
 
     def _updated_H(self, H: Array, ratios: Ratios, solver: Any) -> Array:
         penalties = self.model.penalties
-        parts = ratios.above, ratios.below
-        new = solver.update_by_ratios(H, *parts, self.model.loss, penalties.l1_H, penalties.l2_H)
+        weights = self._here(penalties.l1_H), self._here(penalties.l2_H)
+        new = solver.update_by_ratios(H, ratios.above, ratios.below, self.model.loss, *weights)
         new[:, self.model.n_motifs :] = 1
         return new
 
@@ -272,19 +285,21 @@ class RatioEngine(CPUEngine):
         penalties, learnt = self.model.penalties, self.model.learnt
         residual = 0.0
         if learnt.size:
-            l1, l2 = penalties.l1_W[learnt], penalties.l2_W[learnt]
+            l1, l2 = self._here(penalties.l1_W[learnt]), self._here(penalties.l2_W[learnt])
+            learnt = self._here(learnt)
             part = (W[..., learnt], ratios.above[..., learnt], ratios.below[..., learnt])
             residual = _kkt(*part, l1, l2, (0, 1))
         if self.model.background:
             level, above, below = (f[:, 0, -1:] for f in (W, ratios.above, ratios.below))
-            residual = max(residual, _kkt(level, above, below, np.zeros(1), np.zeros(1), (0,)))
+            none = self._here(np.zeros(1))
+            residual = max(residual, _kkt(level, above, below, none, none, (0,)))
         return residual
 
     def _kkt_H(self, H: Array, ratios: Ratios) -> float:
         penalties, n = self.model.penalties, self.model.n_motifs
-        free = self.problem.allowed & self.problem.learnable[1]
+        free = self._here(self.problem.allowed & self.problem.learnable[1])
         parts = H[free, :n], ratios.above[free, :n], ratios.below[free, :n]
-        return _kkt(*parts, penalties.l1_H[:n], penalties.l2_H[:n], (0,))
+        return _kkt(*parts, self._here(penalties.l1_H[:n]), self._here(penalties.l2_H[:n]), (0,))
 
 
 def _kkt(

@@ -71,7 +71,7 @@ def of_motifs(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
         add_part(part)
     dtype = problem.dtype
     parts = above.astype(dtype, copy=False), below.astype(dtype, copy=False)
-    return Ratios(*parts, _settled(problem, divergence))
+    return Ratios(*parts, settled_divergence(problem, divergence))
 
 
 def of_activations(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
@@ -114,10 +114,10 @@ def of_activations(problem: Problem, W: Array, H: Array, workers: Workers) -> Ra
             there = min(L - 1, own - start)
             C[:, own - there : own] += halos[:, 0].reshape(-1, L - 1, K)[:, L - 1 - there :]
     below = C[1] if two else _placed_sums(problem, W)
-    return Ratios(C[0], below, _settled(problem, divergence))
+    return Ratios(C[0], below, settled_divergence(problem, divergence))
 
 
-def _settled(problem: Problem, divergence: float) -> float:
+def settled_divergence(problem: Problem, divergence: float) -> float:
     """Not below zero, as rounding might have it; zero where X and X̂ are zero but for the floor."""
     known, beta = reference(problem), problem.model.loss.beta
     if known.means.any() or beta <= 0:

@@ -1,0 +1,218 @@
+"""The kernels in CUDA C: their sources, and how each is launched.
+
+A module is compiled for K, L and a precision, so that loops over them are unrolled; CuPy keeps the
+machine code on disk. Everything is launched on the current stream, and nothing waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Any, Protocol
+
+import numpy as np
+
+from motifold.engines.cuda.tiles import Tiles
+from motifold.solvers import Inner
+
+SOURCES = ("passes", "sums", "hals", "ratios")
+# Threads of a block, blocks at most of a loop over entries, entries or rows of a run for sums, and
+# bytes of shared memory that every GPU grants without being asked.
+_THREADS, _BLOCKS, _RUN, _SHARED = 256, 65535, 4096, 48 * 1024
+_WARPS, _LANES = 4, 32
+_NULL = np.uint64(0)
+
+
+def source(name: str, K: int, L: int, dtype: np.dtype) -> str:
+    """The text of a module."""
+    folder = files("motifold.engines.cuda")
+    real = "float" if dtype == np.float32 else "double"
+    head = f"#define REAL {real}\n#define K {K}\n#define L {L}\n"
+    parts = ("common.cuh", f"{name}.cu")
+    return head + "\n".join(folder.joinpath(part).read_text("utf-8") for part in parts)
+
+
+class Launcher(Protocol):
+    """What runs a kernel of the sources above."""
+
+    def __call__(
+        self, module: str, kernel: str, blocks: int, threads: int, args: Sequence[Any], shared: int
+    ) -> None:
+        """Launch ``kernel``; arguments are device arrays and NumPy scalars."""
+
+
+class Compiled:
+    """All kernels for K components and L lags; ``twin.Twin`` says what each does.
+
+    Parameters
+    ----------
+    K, L, dtype : what they are compiled for
+    xp : the namespace of the arrays
+    launch : CuPy's, or whatever else runs the sources
+    """
+
+    def __init__(self, K: int, L: int, dtype: np.dtype, xp: Any, launch: Launcher) -> None:
+        self.K, self.L, self.dtype = K, L, np.dtype(dtype)
+        self._xp, self._launch = xp, launch
+
+    def _each(self, module: str, kernel: str, n: int, *args: Any) -> None:
+        """One thread for each of n entries, or one for several."""
+        blocks = max(1, min(_BLOCKS, -(-n // _THREADS)))
+        self._launch(module, kernel, blocks, _THREADS, args, 0)
+
+    def _real(self, value: float) -> Any:
+        return self.dtype.type(value)
+
+    # --- passes -----------------------------------------------------------------------------
+
+    def windows(self, H: Any, age: Any, first: int, n: int, out: Any, rows: Any = None) -> None:
+        """Windows of H."""
+        size = n * self.L * self.K
+        chosen = _NULL if rows is None else rows
+        args = H, age, chosen, np.int64(first), np.int64(n), out
+        self._each("passes", "windows", size, *args)
+
+    def add_lags(self, Y: Any, left: Any, first: int, n: int, C: Any) -> None:
+        """Lags put back in their places."""
+        size = (n + self.L) * self.K
+        self._each("passes", "add_lags", size, Y, left, np.int64(first), np.int64(n), C)
+
+    def gradient(self, H: Any, C: Any, A: Any, E: Any, age: Any, left: Any, out: Any) -> None:
+        """A∗H − C, or A∗H."""
+        C = _NULL if C is None else C
+        self._each("passes", "gradient", H.size, H, C, A, E, age, left, np.int64(len(H)), out)
+
+    def smoothed(self, F: Any, age: Any, left: Any, out: Any) -> None:
+        """Q∗F."""
+        self._each("passes", "smoothed", F.size, F, age, left, np.int64(len(F)), out)
+
+    def diagonal_sums(self, S: Any) -> None:
+        """Sums along diagonals of blocks."""
+        self._each("passes", "diagonal_sums", self.L * self.K**2, S)
+
+    def extrapolate(self, now: Any, before: Any, beta: float, out: Any) -> None:
+        """The point beyond, cut off at zero."""
+        args = now, before, self._real(beta), np.int64(now.size), out
+        self._each("passes", "extrapolate", now.size, *args)
+
+    # --- sums -------------------------------------------------------------------------------
+
+    def _columns(self, parts: Any, out: Any) -> None:
+        n, m = parts.shape
+        args = parts, np.int64(n), np.int32(m), out
+        self._launch("sums", "column_sums", m, _THREADS, args, 0)
+
+    def sums_H(
+        self,
+        H: Any,
+        g: Any,
+        C: Any,
+        A: Any,
+        E: Any,
+        left: Any,
+        l1: Any,
+        l2: Any,
+        n_free: int,
+        valid: bool,
+        out: Any,
+    ) -> None:
+        """Sums of the loss and the certificate of H."""
+        runs = -(-len(H) // _RUN)
+        parts = self._xp.empty((runs, 4 + 2 * self.K))
+        numbers = np.int32(n_free), np.int32(valid), np.int64(len(H)), np.int32(_RUN)
+        args = H, g, C, A, E, left, l1, l2, *numbers, parts
+        self._launch("sums", "sums_H", runs, _THREADS, args, 0)
+        self._columns(parts, out)
+
+    def sums_W(self, W: Any, g: Any, diagonal: Any, l1: Any, l2: Any, out: Any) -> None:
+        """Sums of the certificate of W."""
+        N, M = W.shape
+        parts = self._xp.empty((N, 2))
+        args = W, g, diagonal, l1, l2, np.int32(M), np.int32(len(l1)), parts
+        self._launch("sums", "sums_W", N, _THREADS, args, 0)
+        self._columns(parts, out)
+
+    def inner(self, a: Any, b: Any, out: Any) -> None:
+        """⟨a, b⟩."""
+        step = _RUN * 16
+        runs = max(1, -(-a.size // step))
+        parts = self._xp.empty((runs, 1))
+        args = a, b, np.int64(a.size), np.int32(step), parts
+        self._launch("sums", "inner", runs, _THREADS, args, 0)
+        self._columns(parts, out)
+
+    def drop_rounding(self, W: Any, power: Any, eps: float, Kl: int) -> None:
+        """Entries that are rounding become zero."""
+        N, M = W.shape
+        args = W, power, self._real(eps), np.int32(N), np.int32(M), np.int32(Kl)
+        self._launch("sums", "drop_rounding", Kl, _THREADS, args, 0)
+
+    # --- coordinate descent -----------------------------------------------------------------
+
+    def _memory(self, units: int, size: int) -> tuple[int, int, Any]:
+        """Warps of a block, bytes of its shared memory, and memory elsewhere if that is too little.
+
+        ``size``: numbers that one unit needs, a tile or a row of W.
+        """
+        unit = size * self.dtype.itemsize
+        warps = min(_WARPS, _SHARED // unit)
+        if warps:
+            return warps, warps * unit, _NULL
+        return _WARPS, 0, self._xp.empty(units * size, dtype=self.dtype)
+
+    def _judges(self, n: int) -> tuple[Any, Any, Any]:
+        """How far each of n units moved; the first sweep's sum; flags."""
+        xp = self._xp
+        return xp.zeros(n), xp.zeros(1), xp.zeros(2, dtype=np.int32)
+
+    def sweep_W(self, W: Any, g: Any, B: Any, l1: Any, l2: Any, inner: Inner) -> None:
+        """All sweeps over rows of W; those that are not worth it return at once."""
+        N, M = W.shape
+        warps, shared, scratch = self._memory(N, 2 * M)
+        judges = self._judges(N)
+        sizes = np.int32(N), np.int32(M), np.int32(len(l1))
+        for sweep in range(inner.max_sweeps):
+            rule = np.int32(sweep), np.float64(inner.shrink)
+            args = W, g, B, l1, l2, *sizes, *rule, *judges, scratch
+            self._launch("hals", "sweep_W", -(-N // warps), warps * _LANES, args, shared)
+
+    def sweep_H(
+        self, H: Any, C: Any, A: Any, E: Any, l1: Any, l2: Any, tiles: Tiles, inner: Inner
+    ) -> None:
+        """All sweeps over H: two launches each."""
+        n, rows = len(tiles.table), tiles.rows
+        size = (2 * rows + 2 * self.L + 1) * self.K + _LANES
+        size += size % 2  # the next warp's memory stays aligned
+        warps, shared, scratch = self._memory(n, size)
+        judges = self._judges(2 * n)
+        for sweep in range(inner.max_sweeps):
+            rule = np.int32(sweep), np.float64(inner.shrink)
+            for part in range(1 + tiles.has_seams):
+                decide = np.int32(part == int(tiles.has_seams))
+                cut = tiles.table, np.int64(n), np.int32(part), decide
+                sizes = np.int32(rows), np.int32(size)
+                args = H, C, A, E, l1, l2, *cut, *sizes, *rule, *judges, scratch
+                self._launch("hals", "sweep_H", -(-n // warps), warps * _LANES, args, shared)
+
+    # --- ratios -----------------------------------------------------------------------------
+
+    def ratios(
+        self,
+        X: Any,
+        fit: Any,
+        second: Any,
+        observed: Any,
+        scale: float,
+        floor: float,
+        beta: float,
+        out: Any,
+    ) -> None:
+        """Both ratios of a block, and its divergence."""
+        step = _RUN * 16
+        runs = max(1, -(-fit.size // step))
+        parts = self._xp.empty((runs, 1))
+        optional = (_NULL if array is None else array for array in (second, observed))
+        numbers = self._real(scale), self._real(floor), self._real(beta)
+        args = X, fit, *optional, *numbers, np.int64(fit.size), np.int32(step), parts
+        self._launch("ratios", "ratios", runs, _THREADS, args, 0)
+        self._columns(parts, out)

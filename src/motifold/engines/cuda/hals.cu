@@ -1,0 +1,191 @@
+// Coordinate descent: one warp per row of W, one warp per tile of H. No atomics but the one that
+// tells which block is last: the same bits every time.
+
+// Memory of a warp: shared, or a place in `scratch` where it is not enough.
+__device__ __forceinline__ REAL* memory_of(REAL* shared, REAL* scratch, row_t unit, int size) {
+    if (scratch) return scratch + unit * size;
+    return shared + (row_t)(threadIdx.x >> 5) * size;
+}
+
+__device__ double sweep_row(REAL* w, REAL* g, const REAL* B, const REAL* l1, const REAL* l2, int M,
+                            int Kl) {
+    const int lane = threadIdx.x & 31;
+    double squares = 0;
+    for (int k = 0; k < Kl; k++)
+        for (int p = k; p < M; p += Kl) {
+            const REAL* row = B + (row_t)p * M;
+            const REAL curvature = row[p] + l2[k], old = w[p];
+            const REAL inverse = curvature > 0 ? 1 / curvature : (REAL)0;
+            REAL best = larger((REAL)0, old - (g[p] + l1[k] + l2[k] * old) * inverse);
+            if (!(curvature > 0)) best = 0;
+            const REAL d = best - old;
+            if (d == 0) continue;  // the same in all lanes
+            squares += (double)d * d;
+            __syncwarp();
+            if (lane == 0) w[p] = best;
+            for (int i = lane; i < M; i += 32) g[i] += d * row[i];
+            __syncwarp();
+        }
+    return squares;
+}
+
+// One sweep over W (N, M), M = lags·Kl, min ½w'Bw - p'w for each row; g = WB - P follows (changes
+// W, g, moved (N,), first, flags). l1, l2 (Kl,).
+extern "C" __global__ void sweep_W(REAL* W, REAL* g, const REAL* B, const REAL* l1, const REAL* l2,
+                                   int N, int M, int Kl, int sweep, double shrink, double* moved,
+                                   double* first, int* flags, REAL* scratch) {
+    extern __shared__ double dynamic[];
+    if (flags[0]) return;
+    const int lane = threadIdx.x & 31;
+    const row_t n = (row_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
+    if (n < N) {
+        REAL* w = memory_of((REAL*)dynamic, scratch, n, 2 * M);
+        for (int i = lane; i < M; i += 32) {
+            w[i] = W[n * M + i];
+            w[M + i] = g[n * M + i];
+        }
+        __syncwarp();
+        const double squares = sweep_row(w, w + M, B, l1, l2, M, Kl);
+        for (int i = lane; i < M; i += 32) {
+            W[n * M + i] = w[i];
+            g[n * M + i] = w[M + i];
+        }
+        if (lane == 0) moved[n] = squares;
+    }
+    judge_sweep(moved, N, sweep, shrink, first, flags);
+}
+
+// Taps of one motif that a lane holds, and whether they fit its registers.
+#define HELD ((TAPS + 31) / 32)
+
+// Entries (t, k) of one tile for t = 0…n, none of them cut off: four together, whose slopes are dot
+// products over the lanes, reduced together; what their own moves change is added as scalars.
+// h: rows of H from L-1 before the first on, zeros behind them; c: rows of C. Changes h.
+__device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, REAL l1, REAL l2, int k,
+                              int n) {
+    const int lane = threadIdx.x & 31;
+    const REAL* taps = A + k * TAPS;
+#if HELD <= 32
+    REAL tap[HELD];
+#pragma unroll
+    for (int r = 0; r < HELD; r++) tap[r] = lane + 32 * r < TAPS ? taps[lane + 32 * r] : (REAL)0;
+#define TAP(r) tap[r]
+#else
+#define TAP(r) (lane + 32 * (r) < TAPS ? taps[lane + 32 * (r)] : (REAL)0)
+#endif
+    const REAL* own = taps + (L - 1) * K + k;
+    const REAL a0 = own[0] + l2, a1 = L > 1 ? own[K] : 0;
+    const REAL a2 = L > 2 ? own[2 * K] : 0, a3 = L > 3 ? own[3 * K] : 0;
+    const REAL inverse = a0 > 0 ? 1 / a0 : (REAL)0, keep = a0 > 0;
+    double squares = 0;
+    for (int t = 0; t < n; t += 4) {
+        REAL s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        const REAL* p = h + t * K + lane;
+#if HELD <= 32
+#pragma unroll
+#else
+#pragma unroll 4
+#endif
+        for (int r = 0; r < HELD; r++) {
+            s0 += TAP(r) * p[32 * r];
+            s1 += TAP(r) * p[32 * r + K];
+            s2 += TAP(r) * p[32 * r + 2 * K];
+            s3 += TAP(r) * p[32 * r + 3 * K];
+        }
+        const bool u = lane & 16, v = lane & 8;
+        const REAL x = (u ? s2 : s0) + __shfl_xor_sync(~0u, u ? s0 : s2, 16);
+        const REAL y = (u ? s3 : s1) + __shfl_xor_sync(~0u, u ? s1 : s3, 16);
+        REAL z = (v ? y : x) + __shfl_xor_sync(~0u, v ? x : y, 8);
+        z += __shfl_xor_sync(~0u, z, 4);
+        z += __shfl_xor_sync(~0u, z, 2);
+        z += __shfl_xor_sync(~0u, z, 1);
+        const int i = lane >> 3;  // lanes 0-7 have the slope of bin t, 8-15 of t + 1, …
+        const bool there = t + i < n;
+        REAL* place = h + (t + i + L - 1) * K + k;
+        const REAL old = *place;
+        const REAL slope = z - (there ? c[(t + i) * K + k] : (REAL)0) + l1 + l2 * old;
+        const REAL h0 = __shfl_sync(~0u, old, 0), h1 = __shfl_sync(~0u, old, 8);
+        const REAL h2 = __shfl_sync(~0u, old, 16), h3 = __shfl_sync(~0u, old, 24);
+        s0 = __shfl_sync(~0u, slope, 0);
+        s1 = __shfl_sync(~0u, slope, 8);
+        s2 = __shfl_sync(~0u, slope, 16);
+        s3 = __shfl_sync(~0u, slope, 24);
+        const REAL n0 = larger((REAL)0, h0 - s0 * inverse) * keep, d0 = n0 - h0;
+        const REAL n1 = larger((REAL)0, h1 - (s1 + d0 * a1) * inverse) * keep;
+        const REAL d1 = t + 1 < n ? n1 - h1 : 0;
+        const REAL n2 = larger((REAL)0, h2 - (s2 + d0 * a2 + d1 * a1) * inverse) * keep;
+        const REAL d2 = t + 2 < n ? n2 - h2 : 0;
+        const REAL n3 = larger((REAL)0, h3 - (s3 + d0 * a3 + d1 * a2 + d2 * a1) * inverse) * keep;
+        const REAL d3 = t + 3 < n ? n3 - h3 : 0;
+        if (d0 == 0 && d1 == 0 && d2 == 0 && d3 == 0) continue;  // the same in all lanes
+        squares += (double)d0 * d0 + (double)d1 * d1 + (double)d2 * d2 + (double)d3 * d3;
+        __syncwarp();
+        if ((lane & 7) == 0 && there) *place = i == 0 ? n0 : i == 1 ? n1 : i == 2 ? n2 : n3;
+        __syncwarp();
+    }
+#undef TAP
+    return squares;
+}
+
+// The entry (t, k) of a tile where the segment's end, `left` bins away, cuts the motif off.
+__device__ double sweep_cut_off(REAL* h, const REAL* c, const REAL* A, const REAL* E, REAL l1,
+                                REAL l2, int k, int t, int left) {
+    const int lane = threadIdx.x & 31, p = L - left;
+    REAL slope = 0;
+    for (int i = lane; i < TAPS; i += 32)
+        slope += gram(A, E, k, i / K - (L - 1), i % K, left) * h[t * K + i];
+    REAL* place = h + (t + L - 1) * K + k;
+    const REAL old = *place;
+    slope = warp_sum(slope) - c[t * K + k] + l1 + l2 * old;
+    const REAL curvature = E[((p * K + k) * L + p) * K + k] + l2;
+    const REAL best = curvature > 0 ? larger((REAL)0, old - slope / curvature) : (REAL)0;
+    const REAL d = best - old;
+    __syncwarp();
+    if (lane == 0) *place = best;
+    __syncwarp();
+    return (double)d * d;
+}
+
+// One sweep over the interiors of all tiles (part 0) or their seams (part 1) (changes H, moved
+// (2, tiles), first, flags). tiles (n, 7): begin, begin of the seam, end; start, end of the free
+// activations and end of the segment; and one that is not used. rows: of the longest part. size:
+// numbers of a warp's memory. decide: whether this is the last part of the sweep.
+extern "C" __global__ void sweep_H(REAL* H, const REAL* C, const REAL* A, const REAL* E,
+                                   const REAL* l1, const REAL* l2, const row_t* tiles,
+                                   row_t n_tiles, int part, int decide, int rows, int size,
+                                   int sweep, double shrink, double* moved, double* first,
+                                   int* flags, REAL* scratch) {
+    extern __shared__ double dynamic[];
+    if (flags[0]) return;
+    const int lane = threadIdx.x & 31;
+    const row_t tile = (row_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
+    if (tile < n_tiles) {
+        const row_t* at = tiles + tile * 7;
+        const row_t start = at[3], stop_active = at[4], stop = at[5];
+        const row_t a = part == 0 ? at[0] : at[1];
+        const row_t b = part == 0 ? (at[1] < stop_active ? at[1] : stop_active) : at[2];
+        const int n = b > a ? (int)(b - a) : 0;
+        const row_t free_of_cuts = stop - L + 1 - a;
+        const int uncut = free_of_cuts < 0 ? 0 : free_of_cuts < n ? (int)free_of_cuts : n;
+        double squares = 0;
+        if (n > 0) {
+            REAL* h = memory_of((REAL*)dynamic, scratch, tile, size);
+            REAL* c = h + (rows + 2 * L + 1) * K + 32;
+            for (int i = lane; i < (rows + 2 * L + 1) * K + 32; i += 32) {
+                const row_t t = a - (L - 1) + i / K;
+                const bool inside = t >= start && t < stop && i < (n + 2 * L - 2) * K;
+                h[i] = inside ? H[(a - (L - 1)) * K + i] : (REAL)0;
+            }
+            for (int i = lane; i < n * K; i += 32) c[i] = C[a * K + i];
+            __syncwarp();
+            for (int k = 0; k < K; k++) {
+                squares += sweep_fours(h, c, A, l1[k], l2[k], k, uncut);
+                for (int t = uncut; t < n; t++)
+                    squares += sweep_cut_off(h, c, A, E, l1[k], l2[k], k, t, (int)(stop - a) - t);
+            }
+            for (int i = lane; i < n * K; i += 32) H[a * K + i] = h[(L - 1) * K + i];
+        }
+        if (lane == 0) moved[part * n_tiles + tile] = squares;
+    }
+    if (decide) judge_sweep(moved, (part + 1) * n_tiles, sweep, shrink, first, flags);
+}

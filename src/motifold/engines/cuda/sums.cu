@@ -1,0 +1,126 @@
+// Sums of the certificate and the loss, in double precision, always in the same order.
+
+// min(value, slope / curvature); where it is flat, only a positive slope counts.
+__device__ __forceinline__ double part_of(double value, double slope, double curvature) {
+    if (curvature > 0) return slope / curvature < value ? slope / curvature : value;
+    return slope > 0 ? value : 0.0;
+}
+
+// Of each run of `step` rows, one block: <C, H>, <g, H>, the sums of min(H, g/diag)^2 and of H^2
+// (these of free entries alone), and of each component those of H and of H^2. parts (runs, 4 + 2K).
+extern "C" __global__ void sums_H(const REAL* H, const REAL* g, const REAL* C, const REAL* A,
+                                  const REAL* E, const unsigned short* left, const double* l1,
+                                  const double* l2, int n_free, int valid, row_t T, int step,
+                                  double* parts) {
+    const row_t first = (row_t)blockIdx.x * step;
+    const row_t last = first + step < T ? first + step : T;
+    double fitted = 0, slopes = 0, above = 0, below = 0;
+    double* out = parts + (row_t)blockIdx.x * (4 + 2 * K);
+    for (int k = 0; k < K; k++) {
+        double mass = 0, power = 0;
+        for (row_t t = first + threadIdx.x; t < last; t += blockDim.x) {
+            const double h = H[t * K + k], slope = g[t * K + k];
+            if (k < n_free && (!valid || left[t] >= L)) {
+                const int p = L - (int)left[t];
+                const double curvature = (p == 0 ? A[(k * WIDTH + L - 1) * K + k]
+                                                 : E[((p * K + k) * L + p) * K + k]) + l2[k];
+                const double part = part_of(h, slope + l1[k] + l2[k] * h, curvature);
+                above += part * part;
+                below += h * h;
+            }
+            fitted += C[t * K + k] * h;
+            slopes += slope * h;
+            mass += h;
+            power += h * h;
+        }
+        mass = block_sum(mass);
+        power = block_sum(power);
+        if (threadIdx.x == 0) {
+            out[4 + k] = mass;
+            out[4 + K + k] = power;
+        }
+    }
+    fitted = block_sum(fitted);
+    slopes = block_sum(slopes);
+    above = block_sum(above);
+    below = block_sum(below);
+    if (threadIdx.x == 0) {
+        out[0] = fitted;
+        out[1] = slopes;
+        out[2] = above;
+        out[3] = below;
+    }
+}
+
+// Of each row of W (N, M), one block: the sums of min(W, g/diag)^2 and of W^2. parts (N, 2).
+// Column p is of component p % Kl.
+extern "C" __global__ void sums_W(const REAL* W, const REAL* g, const REAL* diagonal,
+                                  const double* l1, const double* l2, int M, int Kl,
+                                  double* parts) {
+    double above = 0, below = 0;
+    for (int p = threadIdx.x; p < M; p += blockDim.x) {
+        const double w = W[(row_t)blockIdx.x * M + p], weight = l2[p % Kl];
+        const double slope = g[(row_t)blockIdx.x * M + p] + l1[p % Kl] + weight * w;
+        const double part = part_of(w, slope, diagonal[p] + weight);
+        above += part * part;
+        below += w * w;
+    }
+    above = block_sum(above);
+    below = block_sum(below);
+    if (threadIdx.x == 0) {
+        parts[2 * blockIdx.x] = above;
+        parts[2 * blockIdx.x + 1] = below;
+    }
+}
+
+// Of each column of parts (n, m), one block: its sum. out (m,).
+extern "C" __global__ void column_sums(const double* parts, row_t n, int m, double* out) {
+    double sum = 0;
+    for (row_t i = threadIdx.x; i < n; i += blockDim.x) sum += parts[i * m + blockIdx.x];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+
+// Of each run of `step` numbers, one block: the sum of a·b. parts (runs,).
+extern "C" __global__ void inner(const REAL* a, const REAL* b, row_t n, int step, double* parts) {
+    const row_t first = (row_t)blockIdx.x * step;
+    const row_t last = first + step < n ? first + step : n;
+    double sum = 0;
+    for (row_t i = first + threadIdx.x; i < last; i += blockDim.x) sum += (double)a[i] * b[i];
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+// Entries that are not above the rounding of their motif's largest become zero, unless what they
+// add to X^ is more than that (`power` (M,): sums of squares of the activations, by lag). One block
+// per component; column p of W (N, M) is of component p % Kl (changes W).
+extern "C" __global__ void drop_rounding(REAL* W, const REAL* power, REAL eps, int N, int M,
+                                         int Kl) {
+    SHARED REAL most[32][2];
+    const int k = blockIdx.x, lags = M / Kl, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    REAL largest = 0, added = 0;
+    for (row_t i = threadIdx.x; i < (row_t)N * lags; i += blockDim.x) {
+        const int p = (int)(i % lags) * Kl + k;
+        const REAL w = W[i / lags * M + p];
+        largest = larger(largest, w);
+        added = larger(added, w * sqrt(power[p]));
+    }
+    for (int step = 16; step > 0; step >>= 1) {
+        largest = larger(largest, __shfl_xor_sync(~0u, largest, step));
+        added = larger(added, __shfl_xor_sync(~0u, added, step));
+    }
+    if (lane == 0) {
+        most[warp][0] = largest;
+        most[warp][1] = added;
+    }
+    __syncthreads();
+    for (int i = 0; i < (int)blockDim.x >> 5; i++) {
+        largest = larger(largest, most[i][0]);
+        added = larger(added, most[i][1]);
+    }
+    for (row_t i = threadIdx.x; i < (row_t)N * lags; i += blockDim.x) {
+        const int p = (int)(i % lags) * Kl + k;
+        const REAL w = W[i / lags * M + p];
+        if (w <= eps * largest && w * sqrt(power[p]) <= eps * added) W[i / lags * M + p] = 0;
+    }
+}

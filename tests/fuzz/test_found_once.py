@@ -1,0 +1,47 @@
+"""Problems on which the fuzzer once found a fault, tried again in every run of the suite."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+
+from fuzz.problems import PROPERTIES
+
+USUAL: dict[str, Any] = {
+    "lengths": [12], "N": 3, "K": 1, "L": 6, "boundary": "zero", "seed": 0, "zeros": 0.3,
+    "dtype": "float64", "power": 0, "start_power": 0, "penalties": {}, "hidden": "nothing",
+    "given": "nothing", "fixed": False, "solver": "hals", "acceleration": "auto", "center": False,
+    "normalize": True, "n_init": 1, "max_iter": 40, "tol": 1e-3,
+}  # fmt: skip
+FOUND = {
+    # A motif that is hidden wherever it occurs: transform cannot find it again.
+    "hidden motif": ("transform", {
+        "lengths": [14, 2, 2], "N": 2, "K": 4, "L": 10, "boundary": "valid", "seed": 75135,
+        "zeros": 0.0, "dtype": "float32", "start_power": 8, "hidden": "few", "given": "both",
+        "fixed": True, "solver": "anls", "center": True, "n_init": 3, "max_iter": 5, "tol": 1e-6,
+    }),
+    # Squares of the data are beyond the largest number: J is infinite, and nothing else is.
+    "infinite J": ("scales from 2^−1040 to 2^1000", {
+        "lengths": [13], "seed": 524287, "power": 1000, "start_power": 150, "hidden": "few",
+        "penalties": {"l1_W": 2.0, "l1_H": 2.0, "ortho_H": 0.5, "l2_W": 0.1}, "given": "motifs",
+        "solver": "mu",
+    }),
+    # An entry that next to nothing determines left the range of float32: a RuntimeWarning.
+    "overflow": ("transform", {
+        "lengths": [12, 12], "N": 4, "K": 3, "L": 15, "seed": 1837467, "zeros": 0.8,
+        "dtype": "float32", "power": 20, "start_power": 8, "hidden": "half", "given": "both",
+        "solver": "exact", "center": True, "max_iter": 5,
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_it_is_mended(name):
+    kind, problem = FOUND[name]
+    check, _ = PROPERTIES[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", RuntimeWarning)
+        check(USUAL | problem)
