@@ -81,6 +81,6 @@ def test_discover_refuses_it_by_name():
     X, _ = planted(100)
     told = r"Negative values in X, down to -1.*Only a fit with allow_negative=True"
     with pytest.raises(ValueError, match=told):
-        discover(X, L)
+        discover(X, n_lags=L)
     with pytest.raises(ValueError, match="-999"):
-        discover(np.where(X < -1, -999, np.abs(X)), L)
+        discover(np.where(X < -1, -999, np.abs(X)), n_lags=L)
