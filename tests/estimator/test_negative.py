@@ -121,7 +121,8 @@ def test_odd_sizes(sizes, seed, shift, solver, acceleration, boundary, dtype):
     assert H.min() >= 0
     assert model.loss_ <= 1 + 1e-6
     J = model.history_.objective
-    eps = 1e-4 if dtype == np.float32 else 1e-9
+    # The last solve may reach the same minimum from elsewhere: ``fit.step`` allows it 1e-6.
+    eps = 1e-4 if dtype == np.float32 else 1e-6
     assert (np.diff(J) <= eps * (J[:-1] + 0.5 * float(np.sum(X.astype(float) ** 2)))).all()
     told = reference.relative_loss(X.astype(float), W, H, boundary=boundary)
     assert model.loss_ == pytest.approx(told, abs=1e-3 if dtype == np.float32 else 1e-6)
