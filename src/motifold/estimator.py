@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -47,14 +47,18 @@ from motifold.fit import (
 )
 from motifold.fit.progress import ProgressBar
 from motifold.fit.results import fitted_attributes, in_data_scale
+from motifold.fit.running import Running
 from motifold.fit.solve import solve_for_motifs
 from motifold.fit.starts import agreement_of
 from motifold.model import PENALTIES, Array, Boundary, Mask
 from motifold.model.losses import NAMES as LOSSES
-from motifold.model.losses import Loss, loss_of
+from motifold.model.losses import Loss, loss_of, refuse_signed
 from motifold.model.motifs import with_background
 from motifold.model.penalties import penalties_of
 from motifold.solvers import SOLVERS, Solver, find_solver
+
+if TYPE_CHECKING:
+    from motifold.streaming import Stream
 
 _NONNEGATIVE = Interval(Real, 0, None, closed="left")
 # Attributes that are arrays of the kind that X is.
@@ -64,7 +68,7 @@ _IN_KIND = {"components_", "activations_", "background_"}
 class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Convolutive nonnegative matrix factorisation.
 
-    Explains a nonnegative recording X (time × features) by a few *motifs*, each a short
+    Explains a recording X (time × features, nonnegative) by a few *motifs*, each a short
     multichannel pattern of ``n_lags`` time bins, and the *activations*, the times at which each
     motif occurs and how strongly: ``X[t] ≈ Σ_k Σ_ℓ activations[t−ℓ, k] · components_[k, ℓ]``.
     With ``n_lags=1`` it is NMF.
@@ -106,6 +110,10 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     background : bool, default=False
         Learn a constant of every feature beside the motifs (``background_``): ongoing activity or
         a noise floor, which motifs would have to explain otherwise. It is not penalised.
+    allow_negative : bool, default=False
+        Take X as it is where it lies below zero (z-scores, ΔF/F, noise around zero). Motifs and
+        activations stay nonnegative; a background may be negative. For squared error with HALS or
+        ANLS, without ``x_ortho``.
     center : bool, default=False
         Move motifs to the middle of their windows, so that none is cut off there: tried after 1,
         2, 4, 8, … iterations and when the fit has converged. A move is kept only if a few
@@ -176,7 +184,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     converged_ : bool
         Whether ``kkt_residual_`` ≤ ``tol``.
     stop_reason_ : str
-        "converged", "stalled", "max_iter", "max_time", "callback" or "interrupted".
+        "converged", "stalled", "max_iter", "max_time", "callback" or "interrupted"; "stream"
+        after ``partial_fit``.
     loss_ : float
         Relative loss ‖X − X̂‖ / ‖X‖ (here and below over observed entries). Of another
         ``beta_loss`` than squared error: the divergence of X from X̂ over that from the mean of
@@ -212,6 +221,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     held_out_ : HoldOut or None
         Which stretches of the recording the fit has not seen, where the command line (or you, with
         ``hold_out``) set it. ``fit`` clears it.
+    running_ : motifold.fit.running.Running or None
+        What ``partial_fit`` goes on from.
     n_features_in_ : int
     feature_names_in_ : ndarray of str, where X has names
 
@@ -237,6 +248,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         "init": [StrOptions({"random"})],
         **{penalty.name: [_NONNEGATIVE] for penalty in PENALTIES},
         "background": ["boolean"],
+        "allow_negative": ["boolean"],
         "center": ["boolean"],
         "fixed_components": ["array-like", None],
         "boundary": [StrOptions({"zero", "valid"})],
@@ -262,6 +274,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     background_: Array | None = None  # models of 0.1 have none
     observed_: Array | None = None
     start_losses_: Array | None = None  # files of 0.1 do not tell
+    running_: Running | None = None  # of partial_fit
 
     def __init__(
         self,
@@ -279,6 +292,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         ortho_H: float = 0,
         ortho_W: float = 0,
         background: bool = False,
+        allow_negative: bool = False,
         center: bool = False,
         fixed_components: Any = None,
         boundary: Boundary = "zero",
@@ -310,6 +324,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.ortho_H = ortho_H
         self.ortho_W = ortho_W
         self.background = background
+        self.allow_negative = allow_negative
         self.center = center
         self.fixed_components = fixed_components
         self.boundary = boundary
@@ -393,8 +408,8 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         clock = Clock(self.max_time)
         self._validate_params()
         loss = self._loss()
-        solver = find_solver(self.solver, loss)
-        given = unpacked(X, lengths, segments, mask)
+        solver = find_solver(self.solver, loss, signed=bool(self.allow_negative))
+        given = unpacked(X, lengths, segments, mask, signed=bool(self.allow_negative))
         X = given.X
         place = self._place(X)
         with place:
@@ -426,6 +441,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 engine, state, normalize=self.normalize, keep_order=keep_order
             )
             validate_data(self, _first_segment(X), reset=True, skip_check_array=True)
+            self.running_ = None  # a stream begins anew
             for name, value in (attributes | given.attributes).items():
                 setattr(self, name, place.back(value) if name in _IN_KIND else value)
             masks = [segment.observed for segment in data.segments]
@@ -489,7 +505,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         )
         if self.solved_:  # the fit ended with the solve that transform would repeat
             return self._place(X, "cpu").back(on_host(self.activations_).copy())
-        given = unpacked(X, lengths, segments, mask)
+        given = unpacked(X, lengths, segments, mask, signed=bool(self.allow_negative))
         place = self._place(given.X)
         with place:
             data = place.recording_of(*given.data)
@@ -611,6 +627,70 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
             deviance = engine.residual(W, H)
         return -self._loss().relative(deviance, engine.reference_deviance)
 
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        new_segment: bool = False,
+        forget: float | None = None,
+        mask: Any = None,
+        components_init: Any = None,
+    ) -> CNMF:
+        """Go on learning from the next rows of a recording that does not end.
+
+        Chunks follow each other in time: a motif that begins in one may end in the next. What is
+        kept are sums and the last 2·(n_lags − 1) rows, so that memory does not grow; it is saved
+        with the model. The first chunk is fitted by itself and is to be long enough for that, some
+        hundred times n_lags; where there was a ``fit``, its motifs are where it begins.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The next time bins. (A sparse chunk is made dense.)
+        y : ignored
+        new_segment : bool, default=False
+            Whether there is a gap before this chunk: motifs do not reach over it.
+        forget : float or None, default=None
+            Half-life in time bins: what is older counts less, so that motifs which drift are
+            followed. None: all counts alike in the end (what was found with motifs that were still
+            raw counts ever less).
+        mask : array-like of bool, of the shape of X, or None
+            As in ``fit``.
+        components_init : array-like of shape (n_components, n_lags, n_features) or None
+            Motifs to start from, with the first chunk only; needed with ``fixed_components``.
+
+        Returns
+        -------
+        self : CNMF
+            ``activations_`` are those of this chunk and of the rows before it that were open,
+            ``loss_`` is that of all that counts, as it was when it came.
+        """
+        from motifold.streaming.partial import partial_fit
+
+        self._validate_params()
+        given = {"mask": mask, "components_init": components_init}
+        return partial_fit(self, X, new_segment=new_segment, forget=forget, **given)
+
+    def stream(self, latency: int | None = None) -> Stream:
+        """A live ``transform``: push rows as they come, get activations as they become final.
+
+        Parameters
+        ----------
+        latency : int or None, default=None
+            Time bins after it that an activation waits for before it is final; None means
+            2·n_lags, after which it is ``transform``'s but for about a thousandth.
+
+        Returns
+        -------
+        motifold.streaming.Stream
+            Its ``push(rows)`` gives the bins that have become final, their activations and how
+            sure they are; ``flush()`` the rest; ``events()`` the events among them.
+        """
+        from motifold.streaming import Stream
+
+        return Stream(self, latency)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to ``path``; ``motifold.load`` reads it.
 
@@ -635,12 +715,14 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         if fixed is not None and background:
             fixed = np.append(fixed, False)
         loss = self._loss()
-        model = self.boundary, penalties, fixed, loss, background
+        model = self.boundary, penalties, fixed, loss, background, bool(self.allow_negative)
         return Problem.of(data, K, L, *model, support)
 
     def _loss(self) -> Loss:
         """The loss; penalties that are made for squared error are refused with another."""
         loss = loss_of(self.beta_loss)
+        if self.allow_negative:
+            refuse_signed(loss, self.x_ortho)
         if loss.by_ratios:
             for name in ("ortho_H", "ortho_W"):
                 if getattr(self, name) > 0:
@@ -721,7 +803,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
         support: Any = None,
     ) -> Problem:
         check_is_fitted(self)
-        given = unpacked(X, lengths, segments, mask)
+        given = unpacked(X, lengths, segments, mask, signed=bool(self.allow_negative))
         with place:
             problem = self._problem(place.recording_of(*given.data), support=support)
         given.check_names(self)
@@ -816,9 +898,16 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _warn_if_empty(self) -> None:
         if self.reconstruction_err_ == 0 or on_host(self.components_).any():
             return
+        penalised = any(getattr(self, penalty.name) > 0 for penalty in PENALTIES)
+        why = (
+            "the penalties outweigh the data. Lower them, or start from a fit without them "
+            "(components_init=..., activations_init=...)."
+            if penalised or not self.allow_negative
+            else "nothing that recurs in X lies above zero. Give -X if events are dips, or learn "
+            "what it is around with background=True."
+        )
         warnings.warn(
-            "All motifs are empty: the penalties outweigh the data. Lower them, or start from a "
-            "fit without them (components_init=..., activations_init=...).",
+            f"All motifs are empty: {why}",
             UserWarning,
             stacklevel=4,
         )
@@ -853,7 +942,7 @@ class CNMF(CallbackSupportMixin, ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
+        tags.input_tags.positive_only = not self.allow_negative
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -25,6 +25,8 @@ FLOORS = [
     ["motifold.state", "motifold._compat"],
     ["motifold.estimator", "motifold.datasets", "motifold.io", "motifold.prepare"],
     ["motifold.storage", "motifold.findings"],
+    ["motifold.streaming"],
+    ["motifold.plots", "motifold.matching"],
     ["motifold.plots", "motifold.matching", "motifold.sound"],
     ["motifold.report", "motifold.reproduce"],
     ["motifold.explorer"],
@@ -32,6 +34,8 @@ FLOORS = [
 ]
 LATE = {
     ("motifold.estimator", "motifold.storage.models"),  # inside CNMF.save
+    ("motifold.estimator", "motifold.streaming"),  # inside CNMF.stream
+    ("motifold.estimator", "motifold.streaming.partial"),  # inside CNMF.partial_fit
     ("motifold.findings.discovery", "motifold.report.discovered"),  # inside Discovery.report
 }
 # Private attributes of others that a module may use, until they are arguments or public.

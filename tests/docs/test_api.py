@@ -22,6 +22,7 @@ ROOMS = (
     "sound",
     "report",
     "reproduce",
+    "streaming",
 )
 # Not functions or classes: the pages name them in a sentence.
 CONSTANTS = {"motifold.__version__", "motifold.solvers.SOLVERS"}

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from motifold import CNMF
+from motifold.explorer.picture import View, placed, recording_pixels
+from motifold.explorer.session import Session
 from motifold.explorer.subject import Subject
 from motifold.io import Recording, read
 
@@ -79,3 +82,18 @@ def test_a_few_very_dark_entries_do_not_pale_the_rest(model, X):
     spiked = X.copy()
     spiked[7, 3] = 1e6
     assert Subject.of(model, spiked).darkest < 10 * X.max()
+
+
+def test_data_below_zero(X, tmp_path):
+    """It is white there: what motifs make is above."""
+    data = X[:600] - 0.2
+    below = CNMF(2, 12, allow_negative=True, random_state=0, tol=1e-2).fit(data)
+    found = Subject.of(below, data)
+    assert found.is_training
+    assert found.darkest > 0
+    assert not Subject.of(below, data[:300]).is_training
+    session = Session(found, tmp_path / "model.npz.explore.json")
+    pixels, _ = recording_pixels(session, View.of(found, (0, 50), None), "data")
+    upwards = data[:50][:, placed(found, None)].T[::-1]
+    assert (pixels[upwards <= 0] == 255).all()
+    assert (pixels[upwards > 0.5] < 255).any()

@@ -63,8 +63,9 @@ _READING = (
     ),
     click.option(
         "--negatives",
-        type=click.Choice(["error", "clip", "shift"]),
-        help="Negative values: refuse, set to zero, or raise all values.  [default: error]",
+        type=click.Choice(["error", "clip", "shift", "keep"]),
+        help="Negative values: refuse, set to zero, raise all values, or keep them as they are "
+        "(allow_negative of the model).  [default: error, or keep if the model does]",
     ),
     click.option(
         "--missing",
@@ -210,6 +211,8 @@ def recording_of(
         ends = () if same_source(path, origin["source"]) else ("t_start", "t_stop")
         kept = {name: value for name, value in options_of_then(origin).items() if name not in ends}
         given = {**kept, **given}
+    if model is not None and model.allow_negative:
+        given.setdefault("negatives", "keep")
     recording = read(path, isolate=isolate, **given)
     if model is not None:
         aligned = with_units(recording, getattr(model, "feature_names_in_", None))
@@ -282,6 +285,7 @@ def in_words_of_options(message: str) -> str:
     """``orientation="time_first"`` becomes ``--orientation time_first``, and so on."""
     names = "|".join(_NAMES)
     message = re.sub(r"""\bbeta_loss=["']?([\w.-]*\w)["']?""", r"--loss \1", message)
+    message = message.replace("allow_negative=True", "--negatives keep")
     message = re.sub(
         rf"""\b(solver|{names})=(["'])([^"']+)\2""",
         lambda m: f"--{m[1].replace('_', '-')} {_quoted(m[3])}",

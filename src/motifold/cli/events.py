@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._following import check_following, follow_events, live_events_options
 from motifold.cli._midi import ENDINGS, keep_midi
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep, keep_text
 from motifold.cli._shared import (
@@ -34,6 +35,7 @@ _ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDIN
 
 @click.command("events", cls=FileCommand)
 @model_argument
+@live_events_options
 @click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
 @output_option(None, metavar="CSV", help="Write there, else to the screen.")
 @click.option(
@@ -78,6 +80,10 @@ def command(
     session: Path | None,
     notes: bool,
     as_json: bool,
+    source: Path | None,
+    follow: bool,
+    latency: int | None,
+    idle: float | None,
     **options: Any,
 ) -> None:
     """List when each motif occurs, as CSV.
@@ -92,6 +98,11 @@ def command(
     What was said in the explorer is heeded: thresholds of each motif, motifs that were merged or
     hidden, events that were rejected, and names, in a column more (--no-notes leaves it aside).
 
+    With --follow rows are taken as they come, from standard input (-) or a csv or npy file that is
+    being written, one time bin on a line; each event is printed as JSON on a line of its own as
+    soon as it is final. Its certainty, 0 to 1, tells how far it can be relied on with a short
+    --latency. What was said in the explorer does not count there.
+
     \b
     Examples:
       motifold events model.npz
@@ -99,17 +110,27 @@ def command(
       motifold events model.npz --to pynapple -o events.npz
       motifold events model.npz --to nwb -o events.nwb --session session.nwb
       motifold events drums.npz --to midi -o drums.mid
+      rig | motifold events model.npz - --follow
     """
     with friendly():
+        if follow or source is not None:
+            others: dict[str, Any] = {"--data": data, "--output": output, "--session": session}
+            others |= {"--partial": partial or None}
+            others |= {"--to": None if kind_of_output == "csv" else kind_of_output}
+            check_following(follow, others)
+            settings: dict[str, Any] = {"threshold": threshold, "refractory": refractory}
+            settings |= {"latency": latency, "idle": idle, "rate": options.get("rate")}
+            follow_events(model, source, **settings)
+            return
         inputs = {"the model": model, "the recording": data, "the session": session}
         check_outputs({"--output": output}, inputs)
         _check_kind(kind_of_output, output, session)
         fitted = load_model(model)
         if data is None and fitted.held_out_ is not None:
-            source = (fitted.origin_ or {}).get("source") or "FILE"
+            read_from = (fitted.origin_ or {}).get("source") or "FILE"
             raise click.UsageError(
                 f"{model} was fitted to a part of its recording, so its own activations do not "
-                f"tell times: give the recording, --data {source}."
+                f"tell times: give the recording, --data {read_from}."
             )
         rule = {"threshold": threshold, "refractory": refractory, "partial": partial}
         found, rate = _found(fitted, data, options, notes_of(model, fitted, notes), rule)

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motifold.cli._fitting import FittingCommand, given_parameters, model_options
+from motifold.cli._following_fit import (
+    FollowedFit,
+    fit_follow_options,
+    follow_fit,
+    refuse_with_follow,
+)
 from motifold.cli._outputs import (
     PAGE,
     beside,
@@ -95,6 +101,7 @@ _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no
     help="Hold out this share of the time, in blocks, and test the motifs there.",
 )
 @preparing_options
+@fit_follow_options
 @model_options
 @reading_options
 def command(
@@ -108,6 +115,10 @@ def command(
     test_fraction: float | None,
     as_json: bool,
     n_lags: str,
+    follow: bool,
+    idle: float | None,
+    chunk: int | None,
+    forget: float | None,
     **options: Any,
 ) -> None:
     """Find the motifs of a recording and save them as a model.
@@ -118,6 +129,11 @@ def command(
 
     With --test-fraction the motifs are found in the rest of the recording and tested on the blocks
     that were held out; motifold significance and the report know which those are.
+
+    With --follow rows are taken as they come, from standard input (-) or a csv or npy file that is
+    being written, and the model is learnt from them a chunk at a time (partial_fit). It is saved
+    every minute, and at the end: end of input, Ctrl-C, SIGTERM, or a bad line. --resume goes on
+    from it: of a file behind the rows that it has seen, of a pipe as after a gap.
 
     \b
     Examples:
@@ -130,7 +146,13 @@ def command(
       motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
       motifold fit counts.npy -k 5 -l 20 --loss kl
       motifold fit counts.npy -k 5 -l 20 --sqrt --smooth 2 --test-fraction 0.3
+      rig | motifold fit - -k 5 -l 20 --follow
     """
+    if follow:
+        asked = FollowedFit(file, output, n_lags, checkpoint_every, resume, restart, chunk, forget)
+        refuse_with_follow(report, test_fraction, options)
+        follow_fit(asked, idle, as_json, options)
+        return
     with friendly():
         saved = beside(output, ".checkpoint")
         outputs = {"--output": output, "--report": report, "the checkpoint": saved}
@@ -188,6 +210,7 @@ def _model(recording: Recording, n_lags: str, options: dict[str, Any]) -> CNMF:
         n_lags=L,
         verbose=int(shown),
         callback=None if shown else _Log(),
+        allow_negative=recording.signed,
         **given_parameters(options),
         **options,
     )

@@ -156,9 +156,10 @@ def _examined(recording: Recording) -> dict[str, Any]:
         hints.append("NaN is refused by a fit, unless with --missing mask.")
     if infinite:
         hints.append(f"{infinite} values are infinite: replace them before a fit.")
-    if low < 0:
+    if low < 0 and not recording.signed:
         hints.append(
-            "There are negative values, which a fit refuses: say what they mean with --negatives."
+            "There are negative values, which a fit refuses: say what they mean with --negatives "
+            "(keep takes them as they are)."
         )
     hints += [advice(value) for value in (low, high) if is_sentinel(value)]
     looked_at = None if share == 1 else f"{100 * share:.2g}% of the values, all over the recording"

@@ -100,6 +100,8 @@ def command(
         )
         check_ending("--output", output, TABLE)
         recording = recording_of(file, options).checked()
+        if recording.signed:
+            grid["allow_negative"] = True
         preparation = given_preparation(options, recording)
         try:
             found = sweep(

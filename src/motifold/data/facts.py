@@ -175,8 +175,10 @@ def bad_value(block: Array, name: str, first: int, nonnegative: bool) -> ValueEr
         what = advice(value)
     else:
         what = (
-            "The model is nonnegative, and what negative values mean only you know: set them to "
-            "zero, take magnitudes, or make positive and negative parts features of their own."
+            "What they mean only you know: noise around zero may stay as it is "
+            "(allow_negative=True), or be set to zero; deviations of both signs want magnitudes, "
+            "or positive and negative parts as features of their own. Do not raise all values: "
+            "motifs would have to explain the raise (How-to, Fit data below zero)."
         )
     return ValueError(
         f"Negative values in data passed to CNMF, first in {name} at {place}: {value}. {what}"

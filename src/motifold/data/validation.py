@@ -141,7 +141,12 @@ def _zeroed(array: Any, observed: Mask) -> Any:
 
 
 def check_masked_recording(
-    X: Any, lengths: Any = None, segments: Any = None, mask: Any = None
+    X: Any,
+    lengths: Any = None,
+    segments: Any = None,
+    mask: Any = None,
+    *,
+    nonnegative: bool = True,
 ) -> tuple[list[Any], list[Mask] | None]:
     """The segments, arrays or sparse matrices, and what is observed of each, None if all is.
 
@@ -149,7 +154,7 @@ def check_masked_recording(
     copy only where they were not.
     """
     data = recording_of(X, lengths, segments, mask)
-    scan(data)
+    scan(data, nonnegative=nonnegative)
     arrays = [
         segment.rows(0, len(segment)) if segment.sparse is None else segment.sparse.matrix()
         for segment in data.segments

@@ -50,7 +50,8 @@ def calibrated(
     ``find(activations, lengths, mask)`` lists all peaks, however small. Beside them stand those of
     recordings whose features are shifted in time independently, around their segments.
     """
-    recording = Prepared.of(X, lengths=lengths, segments=segments, mask=mask, smooth=0)
+    data: dict[str, Any] = {"lengths": lengths, "segments": segments, "mask": mask}
+    recording = Prepared.of(X, smooth=0, signed=bool(model.allow_negative), **data)
     rng = np.random.default_rng(random_state)
     plain = Standardised(recording.X, recording.segments, recording.observed)
     bounds = recording.segments.lengths

@@ -152,16 +152,13 @@ def find_events(
             mask=mask,
             random_state=random_state,
         )
-    if refractory is not None and not refractory >= 0:
-        raise ValueError(f"refractory must be 0 or greater, not {refractory}.")
     fit = _taken_apart(model, activations, lengths, segments, X, mask)
     clock = checked_starts(starts, len(fit.segments.lengths), "the recording")
-    gap = None if refractory is None else max(1, int(np.ceil(refractory * rate)))
     columns = [name for name in _COLUMNS if name != "explained" or X is not None]
     records = [
         record
         for k in range(fit.H.shape[1])
-        for record in _events_of(fit, k, gap, threshold, partial, rate, clock)
+        for record in _events_of(fit, k, refractory, threshold, partial, rate, clock)
     ]
     records.sort(key=lambda record: (record["bin"], record["motif"]))
     return Table(records, columns)
@@ -181,10 +178,23 @@ def _taken_apart(
     return Decomposition.of(model, X, H, [len(part) for part in parts], mask)
 
 
+def spacing_of(model: CNMF, k: int, refractory: float | None, rate: float) -> tuple[int, int]:
+    """Least distance of two events of motif k, in bins, and the lags it needs to be whole.
+
+    Of live events (``motifold.streaming``), too.
+    """
+    if refractory is not None and not refractory >= 0:
+        raise ValueError(f"refractory must be 0 or greater, not {refractory}.")
+    motif = np.asarray(model.components_[k], dtype=np.float64)
+    extent = motif_extent(motif[None])
+    gap = default_refractory(motif) if refractory is None else int(np.ceil(refractory * rate))
+    return max(1, gap), int(extent.onset[0] + extent.length[0])
+
+
 def _events_of(
     fit: Decomposition,
     k: int,
-    gap: int | None,
+    refractory: float | None,
     threshold: float,
     partial: bool,
     rate: float,
@@ -192,9 +202,8 @@ def _events_of(
 ) -> Iterator[dict[str, Any]]:
     """The records of motif k."""
     motif = np.asarray(fit.model.components_[k], dtype=np.float64)
-    distance = default_refractory(motif) if gap is None else gap
-    extent = motif_extent(motif[None])
-    rule = Peaks(fit.segments, distance, threshold, int(extent.onset[0] + extent.length[0]))
+    distance, reach = spacing_of(fit.model, k, refractory, rate)
+    rule = Peaks(fit.segments, distance, threshold, reach)
     strongest = int(np.square(motif).sum(axis=1).argmax())
     h, edges = fit.known[:, k].astype(np.float64), fit.segments.edges
     for t, is_cut in rule.of(h, partial=partial):

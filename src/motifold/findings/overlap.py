@@ -42,9 +42,14 @@ def checked_motifs(
     return motifs
 
 
-def checked_data(X: Any, motifs: Floats, lengths: Any, segments: Any) -> list[Any]:
-    """The segments of X, arrays or sparse, checked to have the features of the motifs."""
-    arrays = check_recording(X, lengths, segments, sparse=True)
+def checked_data(
+    X: Any, motifs: Floats, lengths: Any, segments: Any, *, signed: bool = False
+) -> list[Any]:
+    """The segments of X, arrays or sparse, checked to have the features of the motifs.
+
+    ``signed``: values may be below zero (``is_signed`` says of whose motifs).
+    """
+    arrays = check_recording(X, lengths, segments, sparse=True, nonnegative=not signed)
     N = motifs.shape[2]
     if arrays[0].shape[1] != N:
         raise ValueError(
@@ -52,6 +57,11 @@ def checked_data(X: Any, motifs: Floats, lengths: Any, segments: Any) -> list[An
             "same ones."
         )
     return arrays
+
+
+def is_signed(components: Any) -> bool:
+    """Whether these motifs are a model's that takes data below zero."""
+    return bool(getattr(components, "allow_negative", False))
 
 
 def activations_of(
@@ -76,7 +86,7 @@ def activations_of(
     loss, constant = loss_of(model.beta_loss), background is not None
     n = K + constant
     penalties = penalties_of(n, constant, **weights)
-    options: dict[str, Any] = {"loss": loss, "background": constant}
+    options: dict[str, Any] = {"loss": loss, "background": constant, "signed": model.allow_negative}
     problem = Problem.of(data, n, L, model.boundary, penalties, **options)
     tolerance = ratio_tolerance if loss.by_ratios else transform_tolerance
     scales = np.ones(K) if scales is None else scales
@@ -94,7 +104,7 @@ def power_of(
     """What the motifs explain of a sparse X (T, N), from the statistics of a fit."""
     K, L, _ = model.components_.shape
     data = Data.of(segments.split(X), None if mask is None else segments.split(mask))
-    problem = Problem.of(data, K, L)
+    problem = Problem.of(data, K, L, signed=model.allow_negative)
     W = np.ascontiguousarray(model.components_.transpose(2, 1, 0), dtype=problem.dtype)
     H = np.ascontiguousarray(activations * problem.scale, dtype=problem.dtype)
     with Workers.for_passes(model.n_jobs, problem.multiplications) as workers:
@@ -105,7 +115,7 @@ def power_of(
 def overlap(arrays: list[Any], motifs: Floats) -> Floats:
     """W⋆X (T, K): the product of each motif, placed at each bin, with the data."""
     K, L, _ = motifs.shape
-    problem = Problem.of(Data.of(arrays), K, L)
+    problem = Problem.of(Data.of(arrays), K, L, signed=True)  # they have been checked
     W = np.ascontiguousarray(motifs.transpose(2, 1, 0), dtype=problem.dtype)
     with Workers(1) as workers:
         C = h_statistics(problem, W, workers).C

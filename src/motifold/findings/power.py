@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
-from motifold.findings.overlap import Floats, checked_data, checked_motifs
+from motifold.findings.overlap import Floats, checked_data, checked_motifs, is_signed
 
 
 def explained_power(
@@ -47,7 +47,7 @@ def explained_power(
     """
     check_is_fitted(model)
     motifs = checked_motifs(model)
-    arrays = checked_data(X, motifs, lengths, segments)
+    arrays = checked_data(X, motifs, lengths, segments, signed=is_signed(model))
     if activations is None:
         activations = model.transform(X, lengths=lengths, segments=segments)
     H = np.asarray(activations)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from motifold.data import Segments
+from motifold.data.sentinels import advice, is_sentinel
 from motifold.data.validation import check_masked_recording
 from motifold.findings.overlap import Floats
 from motifold.findings.pursuit import Standardised
@@ -38,9 +39,13 @@ class Prepared:
         segments: Any = None,
         mask: Any = None,
         smooth: float | Literal["auto"] = "auto",
+        signed: bool = False,
     ) -> Prepared:
-        """Check and copy; ``smooth`` in bins, "auto" smooths what looks like counts of spikes."""
-        parts, masks = check_masked_recording(X, lengths, segments, mask)
+        """Check and copy; ``smooth`` in bins, "auto" smooths what looks like counts of spikes.
+
+        ``signed``: values may be below zero.
+        """
+        parts, masks = check_masked_recording(X, lengths, segments, mask, nonnegative=False)
         bounds = Segments([part.shape[0] for part in parts])
         array = np.concatenate([dense(part) for part in parts]).astype(np.float64)
         observed = None
@@ -48,6 +53,8 @@ class Prepared:
             observed = np.concatenate([np.asarray(part) for part in masks])
             observed = None if observed.all() else observed
             array = array if observed is None else np.where(observed, array, 0.0)
+        if not signed:
+            _refuse_negative(float(array.min()))
         width = (_SPIKE_WIDTH if _looks_like_spikes(array) else 0.0) if smooth == "auto" else smooth
         if not width >= 0:
             raise ValueError(f'smooth must be "auto" or 0 or greater (bins), not {smooth!r}.')
@@ -92,6 +99,18 @@ class Prepared:
             return values.mean(axis=0)
         n_seen = np.maximum(self.observed.sum(axis=0), 1)
         return np.where(self.observed, values, 0.0).sum(axis=0) / n_seen
+
+
+def _refuse_negative(least: float) -> None:
+    if least >= 0:
+        return
+    what = (
+        advice(least)
+        if is_sentinel(least)
+        else "Events are looked for in what is nonnegative: set noise around zero to zero "
+        "(np.maximum(X, 0)). Only a fit with allow_negative=True takes it as it is."
+    )
+    raise ValueError(f"Negative values in X, down to {least:g}. {what}")
 
 
 def _looks_like_spikes(X: Floats) -> bool:

@@ -14,7 +14,7 @@ from motifold.data.masked import has_masked
 from motifold.data.observed import LEAST_OBSERVED
 from motifold.data.validation import check_masked_recording, check_recording
 from motifold.estimator import CNMF
-from motifold.findings.overlap import Floats, checked_data, checked_motifs, overlap
+from motifold.findings.overlap import Floats, checked_data, checked_motifs, is_signed, overlap
 from motifold.findings.rows import dense
 from motifold.findings.table import Table
 from motifold.model.losses import loss_of
@@ -108,12 +108,17 @@ def significance(
     test. It keeps its level only if X was not used to find the motifs: give data that the fit has
     not seen.
 
+    Data below zero (a model with ``allow_negative=True``) is tested in the same way: noise around
+    zero makes the overlap of the motif and of its copies vary alike and skews neither, and what a
+    motif, which is nonnegative, can explain skews it upwards. Motifs that occur upside down skew it
+    downwards, which is no evidence for them.
+
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
         Held-out data.
     components : CNMF or array-like of shape (n_components, n_lags, n_features)
-        A fitted model, or its motifs.
+        A fitted model, or its motifs. Of data below zero give the model.
     n_null : int, default=1000
         Number of shuffled copies of each motif. The least p-value is 1 / (1 + n_null).
     alpha : float, default=0.05
@@ -143,7 +148,8 @@ def significance(
     [True, True]
     """
     motifs = checked_motifs(components)
-    arrays, masks = _masked_data(X, motifs, lengths, segments, mask)
+    signed = is_signed(components)
+    arrays, masks = _masked_data(X, motifs, lengths, segments, mask, signed=signed)
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must be between 0 and 1, not {alpha}.")
     counted = [_counted_bins(seen, motifs) for seen in masks]
@@ -175,14 +181,15 @@ def significance(
 
 
 def _masked_data(
-    X: Any, motifs: Floats, lengths: Any, segments: Any, mask: Any
+    X: Any, motifs: Floats, lengths: Any, segments: Any, mask: Any, *, signed: bool
 ) -> tuple[list[Any], list[Any]]:
     """The segments of X, zero where nothing is observed, and what is observed of each."""
     if mask is None and not has_masked(X):
-        arrays = checked_data(X, motifs, lengths, segments)
+        arrays = checked_data(X, motifs, lengths, segments, signed=signed)
         return arrays, [np.ones((array.shape[0], 1), dtype=bool) for array in arrays]
-    arrays, masks = check_masked_recording(X, lengths, segments, mask)
-    arrays = checked_data(arrays, motifs, None, None)
+    signs: dict[str, Any] = {"nonnegative": not signed}
+    arrays, masks = check_masked_recording(X, lengths, segments, mask, **signs)
+    arrays = checked_data(arrays, motifs, None, None, signed=signed)
     return arrays, masks or [np.ones((array.shape[0], 1), dtype=bool) for array in arrays]
 
 
@@ -373,7 +380,8 @@ def sequenciness(
     >>> bool(result.score > 0.5)
     True
     """
-    arrays = check_recording(X, lengths, segments, sparse=True)
+    signs: dict[str, Any] = {"nonnegative": not model.allow_negative}
+    arrays = check_recording(X, lengths, segments, sparse=True, **signs)
     if n_shuffles < 1:
         raise ValueError(f"n_shuffles must be 1 or greater, not {n_shuffles}.")
     rng = np.random.default_rng(random_state)

@@ -194,8 +194,9 @@ def sweep(
     >>> len(found.table), found.suggested
     (6, {'n_components': 2})
     """
-    arrays, masks = check_masked_recording(X, lengths, segments, mask)
     points = _points(grid)
+    signed = all(point.get("allow_negative", False) for point in points)
+    arrays, masks = check_masked_recording(X, lengths, segments, mask, nonnegative=not signed)
     if n_seeds < 1:
         raise ValueError(f"n_seeds must be 1 or greater, not {n_seeds}.")
     if test not in ("entries", "blocks", None):

@@ -21,6 +21,7 @@ class StopReason(StrEnum):
     MAX_TIME = "max_time"
     CALLBACK = "callback"
     INTERRUPTED = "interrupted"
+    STREAM = "stream"  # of partial_fit, which goes on
 
     @property
     def remedy(self) -> str | None:

@@ -52,7 +52,7 @@ _MOST_SPIKES = 10**8  # rows of two columns that are looked at
 _FOR_ALL = {"kind", "rate", "negatives", "missing", "max_bytes"}
 _CHOICES = {
     "orientation": ("time_first", "features_first"),
-    "negatives": ("error", "clip", "shift"),
+    "negatives": ("error", "clip", "shift", "keep"),
     "missing": ("error", "mask"),
     "scale": SCALES,
 }
@@ -137,8 +137,9 @@ def read(path: str | os.PathLike[str], *, isolate: bool = False, **options: Any)
             is none, it must be said. It is never guessed.
         rate : float or str
             Time bins per second; of a ``.mat`` file also the name of the variable that has it.
-        negatives : {"error", "clip", "shift"}
-            What becomes of negative values.
+        negatives : {"error", "clip", "shift", "keep"}
+            What becomes of negative values: an error, zero, all values up by the same, or they
+            stay as they are, for a model with ``allow_negative=True``.
         missing : {"error", "mask"}
             What NaN is, and what the file declares to be missing by ``_FillValue`` or
             ``missing_value``: an error, or a missing entry (``Recording.mask``). With "mask" empty
@@ -217,7 +218,8 @@ def read(path: str | os.PathLike[str], *, isolate: bool = False, **options: Any)
     recording = read_isolated(file, chosen.given) if isolate else reader.read(file, chosen)
     if has_spikes(chosen) and reader.__name__ in _MATRICES:
         recording = counted_rows(recording, chosen)
-    recording = replace(recording, missing=chosen.missing or "error")
+    signed = chosen.negatives == "keep"
+    recording = replace(recording, missing=chosen.missing or "error", signed=signed)
     if chosen.negatives in ("clip", "shift"):
         recording = recording.checked(chosen.negatives)
     turned = "orientation" in reader.OPTIONS  # a sound tells its own

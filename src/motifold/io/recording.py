@@ -17,7 +17,7 @@ from motifold.io.guards import RecordingError, guard
 from motifold.io.matrices import LazyMatrix, in_memory
 from motifold.model.measures import ROWS, Power
 
-Negatives = Literal["error", "clip", "shift"]
+Negatives = Literal["error", "clip", "shift", "keep"]
 Missing = Literal["error", "mask"]
 
 
@@ -51,6 +51,9 @@ class Recording:
     starts : tuple of float or None
         The clock: seconds at which bin 0 of each segment begins, in whatever clock the recording
         has; None where it is not known, which counts as 0.
+    signed : bool
+        Whether values below zero are meant to be there (``negatives="keep"``): for models with
+        ``allow_negative=True``.
 
     Examples
     --------
@@ -72,6 +75,7 @@ class Recording:
     hints: tuple[str, ...] = ()
     missing: Missing = "error"
     starts: tuple[float, ...] | None = None
+    signed: bool = False
 
     def __post_init__(self) -> None:
         if issparse(self.X):
@@ -170,14 +174,18 @@ class Recording:
         observed = ~np.isnan(in_memory(self.X))
         return None if observed.all() else observed
 
-    def checked(self, negatives: Negatives = "error", missing: Missing | None = None) -> Recording:
-        """The recording in memory (or mapped there), its values nonnegative and finite.
+    def checked(
+        self, negatives: Negatives | None = None, missing: Missing | None = None
+    ) -> Recording:
+        """The recording in memory (or mapped there), its values finite, nonnegative unless kept.
 
         Parameters
         ----------
-        negatives : {"error", "clip", "shift"}, default="error"
+        negatives : {"error", "clip", "shift", "keep"} or None, default=None
             What becomes of negative values: an error, zero, or all values are raised so that the
-            smallest is zero (and what was zero is not). Whole numbers become float64 for it.
+            smallest is zero (and what was zero is not; whole numbers become float64 for it); or
+            they stay, for a model with ``allow_negative=True``. None: "keep" where the recording
+            is ``signed``, else "error".
         missing : {"error", "mask"} or None, default=None
             What NaN is, and what the file declares to be missing (``_FillValue``): an error, or a
             missing entry, which is NaN in X and False in ``mask``. None: as the recording says.
@@ -210,18 +218,21 @@ class Recording:
         )
 
         fills = getattr(self.X, "fills", ())
+        if negatives is None:
+            negatives = "keep" if self.signed else "error"
+        signed = negatives == "keep"
         with guard(self.source, "a recording"):
             X = _without_negatives(self.X, negatives, self.source)
         try:
             X = check_recording(X, check_values=False, sparse=True)[0]
             segment_lengths(X.shape[0], self.lengths)
-            found = replace(self, X=X, missing=missing or self.missing)
+            found = replace(self, X=X, missing=missing or self.missing, signed=signed)
             if found.mask is not None and not found.mask.any():
                 raise ValueError("Every entry is NaN: there is nothing to fit.")
             if issparse(X):
-                scan(recording_of(X, mask=found.mask))
+                scan(recording_of(X, mask=found.mask), nonnegative=not signed)
             else:
-                check_entries(X, "X", True, found.mask)
+                check_entries(X, "X", not signed, found.mask)
         except (TypeError, ValueError) as error:
             raise RecordingError(f"{self.source}: {_with_fix(str(error), fills)}") from error
         return found
@@ -256,7 +267,7 @@ def _without_negatives(X: Any, negatives: Negatives, source: str) -> Any:
             )
         return X.maximum(0) if negatives == "clip" else X
     array = in_memory(X)
-    if negatives == "error":
+    if negatives in ("error", "keep"):
         return array
     least = np.fmin.reduce(array, axis=None)  # NaN does not count
     if not least < 0:
@@ -276,8 +287,8 @@ def _with_fix(told: str, fills: tuple[float, ...]) -> str:
     """What is wrong, and what can be done about it by an option."""
     if "Negative" in told:
         told += (
-            ' By an option: negatives="clip" (to zero), or "shift" (all values up by the same, so '
-            "that what was zero is signal)."
+            ' By an option: negatives="keep" (as they are), "clip" (to zero), or "shift" (all '
+            "values up by the same, so that what was zero is signal: seldom what is wanted)."
         )
     if "contains NaN" in told:
         what = told.partition(" Missing entries")[0].replace("Input X", "The data")

@@ -120,3 +120,20 @@ def loss_of(beta_loss: str | float) -> Loss:
             f"beta_loss must be one of {sorted(NAMES)} or a finite number, not {beta_loss!r}."
         )
     return Loss(float(beta_loss))
+
+
+def refuse_signed(loss: Loss, x_ortho: float) -> None:
+    """Raise where data below zero (``allow_negative=True``) has no meaning for the loss.
+
+    Nor has it for the penalty on what motifs match.
+    """
+    if loss.by_ratios:
+        raise ValueError(
+            f'beta_loss="{loss.name}" compares X with X̂ by their ratio, which has no meaning below '
+            'zero: allow_negative=True is for beta_loss="frobenius" (squared error).'
+        )
+    if x_ortho > 0:
+        raise ValueError(
+            "x_ortho weighs how motifs match X: where X is below zero it would reward what it is "
+            "to punish, and J has no least value. With allow_negative=True use ortho_H or ortho_W."
+        )

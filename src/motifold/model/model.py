@@ -31,6 +31,7 @@ class Model:
     loss : how X̂ is compared with X
     background : whether the last of the K components is a constant of every feature: it is active
         everywhere, at 1, and has lag 0 alone
+    signed : whether X may lie below zero; motifs and activations do not, a background may
     """
 
     N: int
@@ -42,6 +43,7 @@ class Model:
     fixed: Mask | None = None
     loss: Loss = SQUARED
     background: bool = False
+    signed: bool = False
 
     def with_penalties(self, penalties: Penalties) -> Model:
         """The same with other penalties, which are in the working scale."""

@@ -13,7 +13,6 @@ from matplotlib.gridspec import GridSpec
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Contributions, Decomposition
 from motifold.plots.style import (
-    IMAGE_MAP,
     Features,
     check_rate,
     colour,
@@ -21,6 +20,7 @@ from motifold.plots.style import (
     mark_segments,
     prepared_figure,
     scale,
+    shades,
 )
 from motifold.plots.view import Images, View
 
@@ -116,7 +116,7 @@ def draw_contributions(
     )
     top = figure.add_subplot(grid[0, 1], label=name)
     norm = scale(images[name])
-    image = features.draw_image(top, images[name], view.span, cmap=IMAGE_MAP, norm=norm)
+    image = features.draw_image(top, images[name], view.span, **shades(norm))
     top.set_title(name, fontsize="medium")
     top.tick_params(labelbottom=False)
     features.draw_labels(top)
@@ -150,7 +150,7 @@ def _draw_parts(lanes: dict[str, Axes], images: Images, features: Features, view
     """The part of each motif in its row, all on the scale of the strongest."""
     norm = max((scale(images[name]) for name in lanes), key=lambda norm: float(norm.vmax or 0))
     for name, axes in lanes.items():
-        features.draw_image(axes, images[name], view.span, cmap=IMAGE_MAP, norm=norm)
+        features.draw_image(axes, images[name], view.span, **shades(norm))
         features.draw_labels(axes, shown=False)
         axes.tick_params(labelbottom=False, left=False)
     axes.tick_params(labelbottom=True)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from motifold.findings.events import EventAverage
 from motifold.findings.order import feature_correlation
 from motifold.findings.table import Table
-from motifold.plots.style import IMAGE_MAP, Features, colour, prepared_figure, scale
+from motifold.plots.style import Features, colour, prepared_figure, scale, shades
 
 _LINES = 4  # up to so many channels are drawn as lines, more as an image
 
@@ -130,7 +130,7 @@ def plot_event_average(
         if N <= _LINES:
             _draw_lines(axes, average, m)
         else:
-            features.draw_image(axes, average.mean[m], span, cmap=IMAGE_MAP, norm=norm)
+            features.draw_image(axes, average.mean[m], span, **shades(norm))
             features.draw_labels(axes, shown=m == 0)
         axes.axvline(0, color="black", linewidth=1, linestyle=":")
         axes.set_title(f"motif {k}, n = {average.counts[m].max()}", fontsize="medium")

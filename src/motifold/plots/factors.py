@@ -19,7 +19,6 @@ from motifold.findings.order import picture_order
 from motifold.plots.decimate import envelope
 from motifold.plots.motifs import draw_lags
 from motifold.plots.style import (
-    IMAGE_MAP,
     Features,
     check_rate,
     colour,
@@ -30,6 +29,7 @@ from motifold.plots.style import (
     motif_map,
     prepared_figure,
     scale,
+    shades,
 )
 from motifold.plots.view import Images, View
 
@@ -261,9 +261,7 @@ def _draw_recordings(
     norm = scale(next(iter(panels.recordings.values())))
     for row, (name, recording) in enumerate(panels.recordings.items(), start=1):
         axes = figure.add_subplot(grid[row, grid.ncols - 2], sharex=top, sharey=left, label=name)
-        image = panels.features.draw_image(
-            axes, recording, panels.view.span, cmap=IMAGE_MAP, norm=norm
-        )
+        image = panels.features.draw_image(axes, recording, panels.view.span, **shades(norm))
         axes.set_title(name, fontsize="medium")
         axes.tick_params(labelbottom=row == len(panels.recordings))
         no_motif_beside = row > len(panels.motifs)

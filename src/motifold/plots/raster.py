@@ -14,12 +14,12 @@ from motifold.findings.decomposition import stacked
 from motifold.findings.profiles import FeatureOrder
 from motifold.findings.table import Table
 from motifold.plots.style import (
-    IMAGE_MAP,
     Features,
     check_rate,
     colour,
     prepared_figure,
     scale,
+    shades,
 )
 from motifold.plots.view import View
 
@@ -99,9 +99,7 @@ def plot_raster(
     axes = figure.add_subplot(grid[1, 1], label="data", sharex=above)
     image = view.pooled(lambda a, b: {"data": data[a:b][:, order.order]})["data"]
     features = Features(order.order, "feature (sorted by motif and lag)")
-    features.draw_image(
-        axes, image, view.span, cmap=IMAGE_MAP, norm=scale(image), interpolation="nearest"
-    )
+    features.draw_image(axes, image, view.span, **shades(scale(image)), interpolation="nearest")
     view.label_time(axes)
     axes.tick_params(labelleft=False, left=False)
     _draw_names(axes, order, feature_names)

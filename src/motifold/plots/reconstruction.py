@@ -13,13 +13,13 @@ from matplotlib.figure import Figure, SubFigure
 from motifold.data import Segments
 from motifold.findings.decomposition import Decomposition, stacked
 from motifold.plots.style import (
-    IMAGE_MAP,
     Features,
     check_rate,
     draw_colorbar,
     mark_segments,
     prepared_figure,
     scale,
+    shades,
 )
 from motifold.plots.view import Images, View
 
@@ -109,7 +109,7 @@ def draw_reconstruction(
     for row, (name, values) in enumerate(images.items()):
         axes = figure.add_subplot(grid[row, 0], sharex=first, sharey=first, label=name)
         first = first or axes
-        image = features.draw_image(axes, values, view.span, cmap=IMAGE_MAP, norm=norm)
+        image = features.draw_image(axes, values, view.span, **shades(norm))
         axes.set_title("|data − reconstruction|" if name == "residual" else name, fontsize="medium")
         features.draw_labels(axes)
         axes.tick_params(labelbottom=row == len(images) - 1)

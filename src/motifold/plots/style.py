@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,16 @@ def _image_map() -> Colormap:
 IMAGE_MAP = _image_map()
 
 
+def _signed_map() -> Colormap:
+    """The same above zero; below it from white to dark blue, as dark at the same distance."""
+    below = LinearSegmentedColormap.from_list("below", ["#00224e", "#0072B2", "#9ecae9", "white"])
+    shades = np.concatenate([below(np.linspace(0, 1, 256)), IMAGE_MAP(np.linspace(0, 1, 256))])
+    return ListedColormap(shades, name="motifold signed").with_extremes(bad=_MISSING)
+
+
+SIGNED_MAP = _signed_map()
+
+
 def colour(k: int) -> str:
     """The colour of motif or curve k."""
     return PALETTE[k % len(PALETTE)]
@@ -53,11 +63,27 @@ def motif_map(k: int) -> Colormap:
 
 
 def scale(values: npt.NDArray[Any]) -> Normalize:
-    """From zero to nearly the largest value, so that a few outliers do not pale the rest."""
+    """From zero to nearly the largest value, so that a few outliers do not pale the rest.
+
+    Where there are values below zero, as far below it as above: zero is in the middle.
+    """
     values = values[np.isfinite(values)]
     if values.size == 0:
         return Normalize(0, 1)
+    if values.min() < 0:
+        sizes = np.abs(values)
+        reach = float(np.percentile(sizes, _DARKEST)) or float(sizes.max())
+        return Normalize(-reach, reach)
     return Normalize(0, float(np.percentile(values, _DARKEST)) or float(values.max()) or 1)
+
+
+def shades(norm: Normalize) -> dict[str, Any]:
+    """How images on that scale are drawn: the scale, and its map."""
+    return {"norm": norm, "cmap": SIGNED_MAP if _is_signed(norm) else IMAGE_MAP}
+
+
+def _is_signed(norm: Any) -> bool:
+    return norm.vmin is not None and float(norm.vmin) < 0
 
 
 def prepared_figure(figure: Figure | SubFigure | None, size: tuple[float, float]) -> Figure:
@@ -77,7 +103,8 @@ def draw_colorbar(
 ) -> None:
     """The scale of the recordings, beside them; what exceeds it is in the darkest shade."""
     bar = figure.add_subplot(cell)
-    figure.colorbar(image, cax=bar, extend="max", label=label)
+    extend: Literal["both", "max"] = "both" if _is_signed(image.norm) else "max"
+    figure.colorbar(image, cax=bar, extend=extend, label=label)
     bar.set_label("colorbar")
 
 

@@ -68,4 +68,5 @@ def write_report(
 
     refuse_replacing(path, recording.source)
     check_writable(path)
-    write_whole(path, page(Facts.gather(model, recording.checked(), sort, notes)))
+    checked = recording.checked("keep" if model.allow_negative else None)
+    write_whole(path, page(Facts.gather(model, checked, sort, notes)))

@@ -22,10 +22,10 @@ __all__ = [
 ]
 
 
-def find_solver(solver: str | Solver, loss: Loss = SQUARED) -> Solver:
+def find_solver(solver: str | Solver, loss: Loss = SQUARED, *, signed: bool = False) -> Solver:
     """The solver of that name with its default options, or the given solver object itself.
 
-    "auto" is HALS, or MU where the loss is not squared error.
+    "auto" is HALS, or MU where the loss is not squared error. ``signed``: data may be below zero.
 
     Examples
     --------
@@ -38,6 +38,12 @@ def find_solver(solver: str | Solver, loss: Loss = SQUARED) -> Solver:
         raise ValueError(
             f"solver={solver!r} is for squared error: it needs Grams, which beta_loss="
             f'"{loss.name}" has none of. Use solver="mu" (or leave "auto").'
+        )
+    if signed and isinstance(found, MU):
+        raise ValueError(
+            f"solver={solver!r} is for data that is nowhere below zero: it multiplies by ratios of "
+            "sums over X, which must not be negative. With allow_negative=True use "
+            'solver="hals" or "anls".'
         )
     return found
 

@@ -27,24 +27,25 @@ def update_motifs(
     return W
 
 
-def update_background(W: Array, P: Array, B: Array) -> float:
+def update_background(W: Array, P: Array, B: Array, signed: bool = False) -> float:
     """Set the last component's lag 0 to what is best for it (changes W).
 
-    P (N, L·K) and B (L·K, L·K) of all components. Returns the KKT residual that it had.
+    P (N, L·K) and B (L·K, L·K) of all components. ``signed``: it may be below zero. Returns the
+    KKT residual that it had.
     """
     N, _, K = W.shape
     column = K - 1
     flat = W.reshape(N, -1)
     level, curvature = W[:, 0, column].astype(np.float64), float(B[column, column])
     step = (flat @ B[:, column] - P[:, column]) / max(curvature, 1e-300)
-    part = np.minimum(level, step)
-    W[:, 0, column] = np.maximum(0, level - step)
+    part = step if signed else np.minimum(level, step)
+    W[:, 0, column] = level - step if signed else np.maximum(0, level - step)
     return kkt_ratio(float(part @ part), float(level @ level))
 
 
-def kkt_of_background(W: Array, P: Array, B: Array) -> float:
+def kkt_of_background(W: Array, P: Array, B: Array, signed: bool = False) -> float:
     """The KKT residual of the last component."""
-    return update_background(W.copy(), P, B)
+    return update_background(W.copy(), P, B, signed)
 
 
 def kkt_residual_W(model: Model, W: Array, statistics: WStatistics) -> float:

@@ -11,7 +11,8 @@ A model file is an ``.npz``, a zip archive whose members are stored without comp
   the seconds at which each segment begins. ``preparation``, which may be missing, lists
   the steps by which it was prepared, each with its ``step`` and ``params``. ``held_out``, which may
   be missing, tells what the fit has not seen of it: ``lengths``, ``stretches``, ``gap`` and
-  ``fingerprint``.
+  ``fingerprint``. ``stream``, which may be missing, has the numbers of a stream that
+  ``partial_fit`` goes on from; its arrays are ``running_.W.npy`` and so on.
 - ``components_.npy``, ``activations_.npy``, ``scales_.npy``, where there is a background
   ``background_.npy``, where steps have learnt something ``preparation_.0.scale_.npy`` and so on,
   and the columns of the history,
@@ -45,6 +46,12 @@ from motifold.storage.preparation import (
     encoded_preparation,
     give_learnt,
     learnt_names,
+)
+from motifold.storage.running import (
+    arrays_of_stream,
+    names_of_stream,
+    numbers_of_stream,
+    stream_of,
 )
 from motifold.storage.schema import (
     HISTORY,
@@ -109,12 +116,15 @@ def save(model: CNMF, path: str | os.PathLike[str]) -> None:
         header["preparation"] = encoded_preparation(model.preparation_)
     if model.held_out_ is not None:
         header["held_out"] = encoded_hold_out(model.held_out_)
-    arrays = arrays_of(model)
+    if model.running_ is not None:
+        header["stream"] = numbers_of_stream(model)
+    arrays = arrays_of(model) | arrays_of_stream(model)
     text = json.dumps(header, allow_nan=False).encode("ascii")
     try:  # what load would refuse is not written
         check_json_size(len(text))
-        check_specs(without_arrays(header), {n: (a.shape, a.dtype) for n, a in arrays.items()})
-        check_values(arrays)
+        plain = without_arrays(header)
+        check_specs(plain, {n: (a.shape, a.dtype) for n, a in arrays.items()})
+        check_values(plain, arrays)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"This model cannot be saved: {error} If parameters or attributes were changed after "
@@ -196,17 +206,19 @@ def _read(file: BinaryIO) -> CNMF:
         header = _read_header(archive, members)
         model = without_arrays(header)
         expected = (*factors_of(model), *HISTORY, *learnt_names(model.preparation_))
+        expected += names_of_stream(members) if "stream" in header else ()
         needed = {JSON_MEMBER, *(f"{name}.npy" for name in expected)}
         check_keys("the archive", members, needed, [f"{name}.npy" for name in OPTIONAL])
         names = (*expected, *(name for name in OPTIONAL if f"{name}.npy" in members))
         infos = {name: members[f"{name}.npy"] for name in names}
         check_specs(model, {name: _read_spec(archive, infos[name]) for name in infos})
         arrays = {name: _read_array(archive, infos[name]) for name in infos}
-    check_values(arrays)
+    check_values(model, arrays)
     model.background_ = None
     for name in (*factors_of(model), *OPTIONAL):
         setattr(model, name, arrays.get(name))
     model.history_ = History(*(arrays[name] for name in HISTORY))
+    model.running_ = stream_of(header["stream"], arrays) if "stream" in header else None
     if model.preparation_ is not None:
         names = learnt_names(model.preparation_)
         give_learnt(model.preparation_, {name: arrays[name] for name in names})

@@ -29,6 +29,8 @@ from motifold.storage.preparation import (
     learnt_arrays,
     learnt_names,
 )
+from motifold.storage.running import PREFIX as STREAM
+from motifold.storage.running import check_stream_spec
 
 JSON_MEMBER = "motifold.json"
 _MAX_JSON_BYTES = 16 * 2**20
@@ -137,7 +139,7 @@ def check_json_size(size: int) -> None:
 def without_arrays(header: Mapping[str, Any]) -> CNMF:
     """The model that the JSON describes, its arrays still missing."""
     top = {"format", "format_version", "motifold_version", "params", "fitted"}
-    check_keys(JSON_MEMBER, header, top, ("recording", "preparation", "held_out"))
+    check_keys(JSON_MEMBER, header, top, ("recording", "preparation", "held_out", "stream"))
     params, fitted = header["params"], header["fitted"]
     check_keys("params", params, {"n_components", "n_lags"}, inspect.signature(CNMF).parameters)
     names = {_IN_FILES.get(name, name) for name in _SCALARS}
@@ -238,7 +240,11 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
     learnt = learnt_names(model.preparation_)
     shapes |= dict.fromkeys(learnt, (N,))
     dtypes = DTYPES | dict.fromkeys(learnt, ("<f8",))
+    rows = next(iter(specs.get(f"{STREAM}X", ((0,), None))[0]), 0)
     for name, (shape, dtype) in specs.items():
+        if name.startswith(STREAM):
+            check_stream_spec(model, name, shape, dtype, rows)
+            continue
         if dtype.str not in dtypes[name]:
             raise ValueError(f"{name} is of dtype {dtype}, not {' or '.join(dtypes[name])}.")
         if shape != shapes[name]:
@@ -248,17 +254,21 @@ def check_specs(model: CNMF, specs: Mapping[str, tuple[tuple[int, ...], np.dtype
             )
 
 
-def check_values(arrays: Mapping[str, np.ndarray]) -> None:
+def check_values(model: CNMF, arrays: Mapping[str, np.ndarray]) -> None:
     for name in arrays.keys() - set(HISTORY):
         if name.startswith(PREFIX):
             check_learnt(name, arrays[name])
             continue
+        if name.startswith(STREAM):
+            continue  # ``stream_of`` does
         values = arrays[name]
         if name == START_LOSSES:
             values = values[~np.isnan(values)]  # starts that were given up
         with np.errstate(invalid="ignore"):
             low, high = values.min(initial=0), values.max(initial=0)
-        if not (low >= 0 and high < np.inf):  # NaN fails both
-            raise ValueError(f"{name} must be finite and nonnegative; it is not.")
+        signed = name == BACKGROUND and model.allow_negative
+        if not (low >= (-np.finfo(low.dtype).max if signed else 0) and high < np.inf):  # nor NaN
+            what = "finite" if signed else "finite and nonnegative"
+            raise ValueError(f"{name} must be {what}; it is not.")
         if name == OBSERVED and high > 1:
             raise ValueError(f"{name} must hold shares, 0 to 1; the largest is {high}.")

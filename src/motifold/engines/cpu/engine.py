@@ -38,6 +38,8 @@ from motifold.solvers.learnt import (
 
 # Rows of H that a thread takes at a time for sums, and seconds of an entry, about.
 _RUN, _SECONDS = 4096, 1e-9
+# X̂ of a random start has at least this part of the norm of data that may be below zero.
+_LEAST_START = 0.1
 # A difference is trusted while it is so many times its noise.
 _TRUST = 1e4
 
@@ -173,7 +175,12 @@ class CPUEngine:
         power = np.einsum("tk,tk->", statistics.correlate(H), H, dtype=np.float64)
         if self.hides:
             power -= hidden_power(hidden_fit(self.problem, W, H, self.workers), self.workers)
-        return float(overlap / power) if power > 0 else 1.0
+        if power <= 0:
+            return 1.0
+        least = 0.0
+        if self.model.signed:  # data around zero has next to no overlap with what is above it
+            least = _LEAST_START * np.sqrt(self.facts.squared_norm / power)
+        return max(float(overlap / power), float(least))
 
     def put(self, H: Array) -> Array:
         """The array itself, in the data's precision."""
@@ -209,7 +216,7 @@ class CPUEngine:
             return Step(kkt_W)
         W = update_motifs(solver, model, W, of_W, inner)
         if model.background:
-            update_background(W, *all_of_W)
+            update_background(W, *all_of_W, model.signed)
         problem = self.activation_problem(W, H)
         H = self._swept(H, problem, solver, inner)
         sums = self._sums(H, problem)
@@ -244,7 +251,7 @@ class CPUEngine:
         motifs = kkt_residual_W(self.model, W, self.motif_problem(W, H))
         if not self.model.background:
             return motifs
-        return max(motifs, kkt_of_background(W, *self._all_columns(W, H)))
+        return max(motifs, kkt_of_background(W, *self._all_columns(W, H), self.model.signed))
 
     def power_shares(self, W: Array, H: Array) -> Array:
         """Σ(2X·X̂_k − X̂_k²)/ΣX² over observed entries, floored at zero, from the statistics."""

@@ -70,16 +70,17 @@ class Problem:
         fixed: Mask | None = None,
         loss: Loss = SQUARED,
         background: bool = False,
+        signed: bool = False,
         support: Mask | None = None,
     ) -> Problem:
         """The problem of some data, whose values are checked, and the penalties in its scale.
 
-        With a background it is the last of K components.
+        With a background it is the last of K components. ``signed``: values may be below zero.
         """
-        facts = scan(data, L * K)
+        facts = scan(data, L * K, nonnegative=not signed)
         facts.check_room(L)
         penalties = (penalties or Penalties((), K, background)).rescaled(facts.scale, loss.beta)
-        settings = boundary, penalties, facts.scale, fixed, loss, background
+        settings = boundary, penalties, facts.scale, fixed, loss, background, signed
         model = Model(data.N, K, L, *settings)
         return cls(model, data, facts, support=support)
 

@@ -191,6 +191,11 @@ class Place:
         """The engine for a problem; with a solver, an error where it does not run there."""
         if self.device is None:
             return engine_of(problem, workers)
+        if problem.model.signed:
+            raise ValueError(
+                "allow_negative=True runs on the CPU, not on a GPU: leave device out, and give "
+                "X as a NumPy array."
+            )
         from motifold.engines.cuda import engine_on
 
         engine = engine_on(self.device, problem, workers)
