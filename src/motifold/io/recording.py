@@ -287,8 +287,9 @@ def _with_fix(told: str, fills: tuple[float, ...]) -> str:
     """What is wrong, and what can be done about it by an option."""
     if "Negative" in told:
         told += (
-            ' By an option: negatives="keep" (as they are), "clip" (to zero), or "shift" (all '
-            "values up by the same, so that what was zero is signal: seldom what is wanted)."
+            ' By an option: negatives="keep" (as they are), negatives="clip" (to zero), or '
+            '"shift" (all values up by the same, so that what was zero is signal: seldom what '
+            "is wanted)."
         )
     if "contains NaN" in told:
         what = told.partition(" Missing entries")[0].replace("Input X", "The data")
