@@ -129,7 +129,7 @@ def from_audio(
         Samples of a window and from one to the next, as librosa names them. None: the power of two
         that has 40 ms or more, and a quarter of it.
     scale : {"sqrt", "magnitude", "power", "log1p", "log"}, default="sqrt"
-        √|S|, |S|, |S|², log(1 + γ|S|), or log(|S| + 1e-6) less its minimum.
+        ``√|S|``, ``|S|``, ``|S|²``, ``log(1 + γ|S|)``, or ``log(|S| + 1e-6)`` less its minimum.
     gamma : float, default=1000
         γ of "log1p".
     noise_floor : float or None
