@@ -16,7 +16,10 @@ from motifold import __version__
 
 FOLDER = Path(motifold.cli.__file__).parent
 HEAVY = ("numba", "sklearn", "matplotlib", "scipy", "numpy")
-SHARED = ("_preparing", "_shared", "_fitting", "_outputs", "_terminal", "_midi")
+SHARED = (
+    "_preparing", "_shared", "_fitting", "_outputs", "_terminal", "_midi", "_following",
+    "_following_fit",
+)  # fmt: skip
 
 
 def run(*arguments: str):

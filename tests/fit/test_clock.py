@@ -61,7 +61,8 @@ def test_reasons_are_strings_with_remedies():
     assert StopReason.CONVERGED == "converged"
     assert f"{StopReason.MAX_TIME}" == "max_time"
     without = [reason for reason in StopReason if reason.remedy is None]
-    assert without == [StopReason.CONVERGED, StopReason.CALLBACK, StopReason.INTERRUPTED]
+    ends = StopReason.CONVERGED, StopReason.CALLBACK, StopReason.INTERRUPTED, StopReason.STREAM
+    assert without == list(ends)
 
 
 @pytest.mark.parametrize("limit", [None, 5.0])

@@ -87,7 +87,7 @@ class Stream:
     >>> model = CNMF(n_components=2, n_lags=8, random_state=0).fit(X)
     >>> stream = model.stream()
     >>> first = stream.push(X[:100])
-    >>> first.bins[0], first.bins[-1]
+    >>> int(first.bins[0]), int(first.bins[-1])
     (0, 83)
     >>> rest = stream.push(X[100:]), stream.flush()
     >>> found = np.concatenate([first.activations, *(part.activations for part in rest)])

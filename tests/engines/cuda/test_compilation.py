@@ -37,7 +37,8 @@ def compiled(nvrtc, text: str, architecture: str) -> int:
     ]
     (status,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
+    # It writes into the bytes: never into those of one character, which all of Python shares.
+    log = b" " * max(size, 2)
     nvrtc.nvrtcGetProgramLog(program, log)
     assert status == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
     return nvrtc.nvrtcGetCUBINSize(program)[1]
