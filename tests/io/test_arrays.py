@@ -102,7 +102,7 @@ def test_bad_values_are_named(tmp_path):
     assert "row 3, column 1" in error_of(path)
     bad[3, 1] = -2
     np.save(path, bad)
-    assert 'negatives="keep" (as they are), "clip"' in error_of(path)
+    assert 'negatives="keep" (as they are), negatives="clip"' in error_of(path)
     assert read(path, negatives="clip").X[3, 1] == 0
     assert read(path, negatives="shift").X[3, 1] == 0
     np.testing.assert_array_equal(read(path, negatives="shift").X, bad + 2)
