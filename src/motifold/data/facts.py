@@ -10,6 +10,7 @@ import numpy as np
 
 from motifold.data.recording import Block, Data
 from motifold.data.sentinels import advice, is_sentinel, stands_out
+from motifold.data.sources.stored import stored_of
 from motifold.model.arrays import Array
 
 # Rows of a sparse matrix that are looked at together.
@@ -134,7 +135,7 @@ def working_scale(largest: float, dtype: np.dtype) -> float:
     return float(2.0 ** min(exponent, np.finfo(dtype).maxexp - 2))
 
 
-def _bad_value(data: Data, block: Block, nonnegative: bool) -> ValueError:
+def _bad_value(data: Data, block: Block, nonnegative: bool) -> Exception:
     """The error for a block of the data with a bad value."""
     segment, a, b = block
     if segment.sparse is not None:  # the one row that has it will do
@@ -142,7 +143,10 @@ def _bad_value(data: Data, block: Block, nonnegative: bool) -> ValueError:
         bad = ~np.isfinite(entries) | (nonnegative & (entries < 0))
         a += int(segment.sparse.rows_of_entries(a, b)[np.argmax(bad)])
         b = a + 1
-    return bad_value(segment.rows(a, b), *place_of(data, (segment, a, b)), nonnegative)
+    error = bad_value(segment.rows(a, b), *place_of(data, (segment, a, b)), nonnegative)
+    stored = stored_of(segment.source)
+    told = None if stored is None else getattr(stored.stored, "bad_value", None)
+    return error if told is None else told(str(error))  # a file has a name, and options
 
 
 def place_of(data: Data, block: Block) -> tuple[str, int]:

@@ -56,15 +56,21 @@ class Given:
 
 
 def unpacked(
-    X: Any, lengths: Any = None, segments: Any = None, mask: Any = None, *, signed: bool = False
+    X: Any,
+    lengths: Any = None,
+    segments: Any = None,
+    mask: Any = None,
+    *,
+    signed: bool = False,
+    memory_limit: Any = None,
 ) -> Given:
     """X as arrays: a ``motifold.io.Recording`` and pynapple's frames bring what else is known.
 
-    ``signed``: values may be below zero.
+    ``signed``: values may be below zero. ``memory_limit``: what is larger stays on disk.
     """
     if hasattr(X, "checked") and hasattr(X, "feature_names"):
         _refuse("the recording", lengths, segments)
-        found = X.checked("keep") if signed else X.checked()
+        found = X.checked("keep" if signed else None, memory_limit=memory_limit)
         mask = found.mask if mask is None else mask
         return Given((found.X, found.lengths, None, mask), X.feature_names, origin_of(X))
     if type(X).__module__.partition(".")[0] == "pynapple":

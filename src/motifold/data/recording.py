@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from motifold.data.segments import Segments
-from motifold.data.sources import Source, SparseSource, as_source
+from motifold.data.sources import Source, SparseSource, as_source, held
 from motifold.data.sources.array import ArraySource, part_of
 from motifold.model.arrays import Array, Mask
 
@@ -100,9 +100,13 @@ class Data:
             start = stop
         return cls(tuple(segments), name, listed)
 
-    def stretches(self, chosen: list[Block]) -> Data:
-        """Stretches (segment, a, b) of the data, each a segment; nothing is copied."""
-        sources = [part_of(segment.source, a, b) for segment, a, b in chosen]
+    def stretches(self, chosen: list[Block], *, read: bool = True) -> Data:
+        """Stretches (segment, a, b) of the data, each a segment.
+
+        Nothing in memory is copied; what is on disk is read once, if it fits, and ``read``.
+        """
+        parts = [part_of(segment.source, a, b) for segment, a, b in chosen]
+        sources = [part if not read or (rows := held(part)) is None else rows for part in parts]
         masks = [s.observed if s.observed is None else s.observed[a:b] for s, a, b in chosen]
         return Data.of(sources, masks)
 

@@ -10,11 +10,20 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_array
 
 from motifold.data import Data, Segments, scan
-from motifold.data.facts import bad_value, ordinary_exponent
+from motifold.data.facts import bad_value
 from motifold.data.masked import refuse_masked, split_masked
+from motifold.data.memory import bytes_of
 from motifold.data.segments import segment_lengths
-from motifold.data.sources import Source, SparseSource, as_source
+from motifold.data.sources import (
+    Source,
+    SparseSource,
+    ZeroedSource,
+    as_source,
+    is_stored,
+    stored_source,
+)
 from motifold.data.sources.array import part_of
+from motifold.data.sources.stored import float_dtype
 from motifold.model import Array, Mask
 
 _ROWS_AT_A_TIME = 4096
@@ -102,42 +111,90 @@ def check_sparse(
     return [part.astype(common) for part in parts]
 
 
-def recording_of(X: Any, lengths: Any = None, segments: Any = None, mask: Any = None) -> Data:
+def recording_of(
+    X: Any,
+    lengths: Any = None,
+    segments: Any = None,
+    mask: Any = None,
+    *,
+    limit: int | None = None,
+) -> Data:
     """What the user gave as a recording; its values are checked where it is first read.
 
     Entries that are not observed may hold anything: they are zero in what is returned, which is a
-    copy only where they were not. What numpy's masked arrays hide is not observed.
+    copy only where they were not. What numpy's masked arrays hide is not observed. Of what is on
+    disk ``limit`` bytes of rows are held in memory, at most.
     """
     X, mask = split_masked(X, mask)
-    if isinstance(X, Source) and not isinstance(X, np.ndarray):
-        layout = Segments.of(X.shape[0], lengths, segments)
-        sources: list[Any] = [part_of(as_source(X), a, b) for a, b in layout]
-        if mask is not None:
-            raise TypeError("mask: not for a source of rows; give an array, or hide entries there.")
-        return Data.of(sources)
     listed = is_list_of_segments(X)
-    arrays: list[Any]
-    if is_sparse(X):
-        arrays = check_sparse(X, lengths, segments)
+    parts = list(X) if listed else [X]
+    if any(_gives_rows(part) for part in parts):
+        sources = _sources(parts, listed, lengths, segments, limit)
+    elif is_sparse(X):
+        sources = check_sparse(X, lengths, segments)
     else:
-        arrays = check_recording(X, lengths, segments, check_values=False)
+        sources = check_recording(X, lengths, segments, check_values=False)
     if mask is None:
-        return Data.of(arrays, listed=listed)
-    masks = check_mask(mask, [array.shape for array in arrays])
+        return Data.of(sources, listed=listed)
+    masks = check_mask(mask, [source.shape for source in sources])
     if all(observed.all() for observed in masks):
-        return Data.of(arrays, listed=listed)
+        return Data.of(sources, listed=listed)
     if not any(observed.any() for observed in masks):
         raise ValueError("mask hides every entry of X: it is True where X is observed.")
-    zeroed = [_zeroed(array, observed) for array, observed in zip(arrays, masks, strict=True)]
+    zeroed = [_zeroed(source, observed) for source, observed in zip(sources, masks, strict=True)]
     return Data.of(zeroed, masks, listed=listed)
+
+
+def _gives_rows(X: Any) -> bool:
+    """Whether X is not looked at before it is read: a source, or something on disk."""
+    return is_stored(X) or (isinstance(X, Source) and not isinstance(X, np.ndarray))
+
+
+def _sources(
+    parts: list[Any], listed: bool, lengths: Any, segments: Any, limit: int | None
+) -> list[Any]:
+    """The segments of a recording of which something is on disk, as sources of one dtype."""
+    if listed:
+        _check_cut_once(lengths, segments, "X")
+    names = [f"X[{i}]" if listed else "X" for i in range(len(parts))]
+    plain = [
+        part if _gives_rows(part) else _as_array(part, name)
+        for part, name in zip(parts, names, strict=True)
+    ]
+    kinds = [float_dtype(np.dtype(part.dtype)) if is_stored(part) else part.dtype for part in plain]
+    common = np.result_type(*kinds)
+    on_disk = sum(is_stored(part) for part in plain)
+    share = (bytes_of(None) if limit is None else limit) // max(1, on_disk)
+    sources: list[Any] = []
+    for part, name in zip(plain, names, strict=True):
+        if is_stored(part):
+            sources.append(stored_source(part, name=name, limit=share, dtype=common))
+        else:
+            sources.append(
+                part.astype(common, copy=False) if isinstance(part, np.ndarray) else part
+            )
+    _check_widths(sources, "X")
+    if listed:
+        return sources
+    source = as_source(sources[0])
+    return [part_of(source, a, b) for a, b in Segments.of(source.shape[0], lengths, segments)]
 
 
 def _zeroed(array: Any, observed: Mask) -> Any:
     """The same with zeros where nothing is observed; a copy only where there were none."""
     if isinstance(array, SparseSource):
         return array.where(observed)
+    if not isinstance(array, np.ndarray) or _is_mapped(array):
+        return ZeroedSource(as_source(array), observed)  # what is on disk stays there
     hides_some = array[~observed].any()  # NaN counts
     return np.where(observed, array, array.dtype.type(0)) if hides_some else array
+
+
+def _is_mapped(array: Any) -> bool:
+    """Whether an array is the memory of a map, by whatever views."""
+    while array is not None and not isinstance(array, np.memmap):
+        array = getattr(array, "base", None)
+    return array is not None
 
 
 def check_masked_recording(
@@ -203,121 +260,6 @@ def _ndim(part: Any) -> int:
         return -1
 
 
-def check_factor(factor: Any, shape: tuple[int, ...], name: str, axes: str) -> Array:
-    """A given start for one of the factors: finite, nonnegative, of the right shape."""
-    refuse_masked(factor, name)
-    array = np.asarray(factor)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{name} must hold real numbers, not {array.dtype}.")
-    if array.shape != shape:
-        raise ValueError(f"{name} must have shape {axes} = {shape}, not {array.shape}.")
-    array = array.astype(np.float64) if array.dtype.kind != "f" else array
-    bad = ~(np.isfinite(array) & (array >= 0))
-    if bad.any():
-        place = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(
-            f"{name} must be finite and nonnegative: {name}{list(place)} = {array[place]}."
-        )
-    return array
-
-
-def balanced_start(
-    W: Array | None, H: Array | None, scale: float, dtype: np.dtype, fixed: Mask | None
-) -> tuple[Array | None, Array | None]:
-    """Given factors W (N, L, K) and H (T, K) in the working scale, where they can be computed with.
-
-    H becomes scale·H. Where a motif is not of an ordinary size a power of two moves from it to its
-    activations, which leaves X̂ as it is; where only one factor is given the other will follow.
-    What is then far from the size of the data, or a fixed motif that is extreme, is an error.
-    """
-    given = H if W is None else W
-    if given is None:
-        return None, None
-    K = given.shape[-1]
-    of_W, of_H = (_exponents(F, K) for F in (W, H))
-    of_H = of_H + int(np.log2(scale)) * (of_H != _NOTHING)
-    ordinary = ordinary_exponent(dtype)
-    move = np.zeros(K, dtype=np.int64)
-    if W is not None:
-        move = np.where((of_W != _NOTHING) & (np.abs(of_W) > ordinary), -of_W, 0)
-    elif H is not None:
-        move = np.where((of_H != _NOTHING) & (np.abs(of_H) > ordinary), of_H, 0)
-    if fixed is not None and move[fixed].any():
-        k = int(np.flatnonzero(fixed & (move != 0))[0])
-        raise ValueError(
-            f"components_init: motif {k}, which is to be held fixed, has entries of about "
-            f"{_power_of_two(of_W[k])}, too extreme to compute with in {dtype}: scale it to about "
-            "1, and X with it."
-        )
-    if W is not None and H is not None:
-        _check_product(of_W, of_H, scale, dtype)
-    if W is not None and move.any():
-        W = np.ldexp(W, move)
-    if H is not None and (scale != 1 or move.any()):
-        H = np.ldexp(H, int(np.log2(scale)) - move)
-    return W, H
-
-
-_NOTHING = np.iinfo(np.int64).min // 4  # in place of an exponent, where all is zero
-
-
-def _exponents(F: Array | None, K: int) -> np.ndarray:
-    """Of the largest entry of every component, as in 2^exponent."""
-    if F is None:
-        return np.full(K, _NOTHING)
-    largest = F.max(axis=tuple(range(F.ndim - 1)))
-    return np.where(largest > 0, np.frexp(largest)[1].astype(np.int64), _NOTHING)
-
-
-def _check_product(of_W: np.ndarray, of_H: np.ndarray, scale: float, dtype: np.dtype) -> None:
-    """Raise where given motifs and activations make a recording of quite another size."""
-    furthest = 200 if dtype == np.float64 else 50
-    both = (of_W != _NOTHING) & (of_H != _NOTHING)
-    far = np.flatnonzero(both & (np.abs(of_W + of_H) > furthest))
-    if far.size:
-        k = int(far[0])
-        there = of_H[k] - int(np.log2(scale))
-        raise ValueError(
-            f"components_init and activations_init: those of motif {k} are about "
-            f"{_power_of_two(of_W[k])} and {_power_of_two(there)}. Their product is too far from "
-            f"the size of X, about {_power_of_two(-np.log2(scale))}, to start from in {dtype}: "
-            "give them in its units, or one of the two alone."
-        )
-
-
-def _power_of_two(exponent: float) -> str:
-    return f"1e{exponent * np.log10(2):+.0f}"
-
-
-def check_fixed(fixed: Any, K: int, given: bool) -> Mask | None:
-    """``fixed_components`` as a boolean per motif, None if it names none."""
-    values = np.asarray(fixed)
-    if values.size and not given:
-        raise ValueError(
-            "fixed_components needs the motifs that are to be held fixed: give fit components_init."
-        )
-    chosen = np.zeros(K, dtype=bool)
-    if values.dtype == np.bool_:
-        if values.shape != (K,):
-            raise ValueError(
-                "fixed_components of booleans needs one per motif: n_components = "
-                f"{K}, not {values.shape}."
-            )
-        chosen |= values
-    elif values.ndim == 1 and (values.dtype.kind in "iu" or not values.size):
-        outside = values[(values < -K) | (values >= K)]
-        if outside.size:
-            raise ValueError(
-                f"fixed_components has index {outside[0]}; there are {K} motifs, 0 to {K - 1}."
-            )
-        chosen[values.astype(np.int64)] = True
-    else:
-        raise TypeError(
-            f"fixed_components must be a list of indices or of booleans, not {fixed!r}."
-        )
-    return chosen if chosen.any() else None
-
-
 def looks_turned(T: int, N: int) -> bool:
     """Whether (T, N) is the shape of a spectrogram as librosa gives it, (frequency, time).
 
@@ -329,29 +271,6 @@ def looks_turned(T: int, N: int) -> bool:
         return n >= _LEAST_FREQUENCIES and (n - 1) & (n - 2) == 0
 
     return frequencies(T) and not frequencies(N)
-
-
-def check_support(support: Any, lengths: list[int], K: int) -> Mask:
-    """Where activations may differ from zero, (T, K); a list of arrays for as many segments."""
-    name, T = "activation_support", sum(lengths)
-    listed = is_list_of_segments(support)
-    rows = [len(part) for part in support] if listed else lengths
-    if rows != lengths:
-        raise ValueError(f"{name}: its segments have {rows} rows, those of X {lengths}.")
-    array = np.concatenate([np.asarray(part) for part in support]) if listed else support
-    array = np.asarray(array)
-    if array.shape != (T, K):
-        raise ValueError(
-            f"{name} must have shape (n_samples, n_components) = {(T, K)}, as the activations; it "
-            f"has {array.shape}."
-        )
-    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
-        raise ValueError(
-            f"{name} must be True (or 1) where a motif may start, and False (or 0) elsewhere."
-        )
-    if not array.any():
-        raise ValueError(f"{name} is False everywhere: no motif may start at any time.")
-    return np.ascontiguousarray(array, dtype=bool)
 
 
 def _as_array(X: Any, name: str) -> Array:

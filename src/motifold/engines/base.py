@@ -183,6 +183,12 @@ class Engine(Protocol):
     def gather(self, H: Activations) -> Array:
         """The activations (T, K), not to be changed."""
 
+    def delivered(self, H: Activations, scales: Array, order: np.ndarray) -> Any:
+        """The activations as users get them (T, motifs): in the data's scale, for motifs of norm 1.
+
+        ``scales`` are the norms that the motifs have, ``order`` the places they are to have.
+        """
+
     # --- one iteration ----------------------------------------------------------------------
 
     def step(
@@ -269,6 +275,9 @@ class Engine(Protocol):
         """Activations of an exact problem, in the order and precision of the model's."""
 
     # --- moves ------------------------------------------------------------------------------
+
+    def neighbours(self, W: Motifs, H: Activations) -> Array:
+        """Correlation of every component's activations with themselves a bin later, (K,)."""
 
     def part(self) -> tuple[Engine, Rows] | None:
         """An engine for a part of the recording, and its rows here; None where it is too short."""

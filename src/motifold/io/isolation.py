@@ -148,12 +148,14 @@ class _Values:
     def __init__(self, child: _Child, shape: tuple[int, int], dtype: np.dtype, chunks: Any) -> None:
         self._child = child
         self.shape, self.dtype, self.chunks = shape, dtype, chunks
+        self._turn = threading.Lock()  # one question at a time, whoever asks
 
     def __getitem__(self, tile: tuple[slice, slice]) -> npt.NDArray[Any]:
         bounds = [s.indices(n)[:2] for s, n in zip(tile, self.shape, strict=True)]
         shape = tuple(max(0, b - a) for a, b in bounds)
         request = [number for pair in bounds for number in pair]
-        _, values = self._child.ask(request, expected=math.prod(shape) * self.dtype.itemsize)
+        with self._turn:
+            _, values = self._child.ask(request, expected=math.prod(shape) * self.dtype.itemsize)
         return np.frombuffer(values, self.dtype).reshape(shape)
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import issparse
 
+from motifold.data.sources.kinds import Sliced
+from motifold.data.sources.stored import Rows
 from motifold.io.fills import as_missing, float_type
 from motifold.io.guards import RecordingError, check_numbers, guard
 
@@ -24,12 +26,19 @@ class LazyMatrix:
     """A matrix on disk, (time, features), read when it is sliced or made an array.
 
     It keeps the file open for as long as it lives. Values that are one of ``fills`` are NaN.
+    ``changed``: what becomes of values below zero, ("clip", 0) or ("shift", the least of all).
     """
 
     ndim = 2
 
     def __init__(
-        self, source: Any, path: Path, *, transposed: bool, fills: tuple[float, ...] = ()
+        self,
+        source: Any,
+        path: Path,
+        *,
+        transposed: bool,
+        fills: tuple[float, ...] = (),
+        changed: tuple[str, float] | None = None,
     ) -> None:
         self._source = source
         self.fills = fills
@@ -38,7 +47,31 @@ class LazyMatrix:
         self.shape: tuple[int, ...] = tuple(source.shape)[:: -1 if transposed else 1]
         chunks = getattr(source, "chunks", None)
         self.chunks = None if chunks is None else tuple(chunks)[:: -1 if transposed else 1]
-        self.dtype = float_type(source.dtype) if fills else np.dtype(source.dtype)
+        self.changed = changed
+        self.dtype = float_type(source.dtype) if fills or changed else np.dtype(source.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes in memory, as a fit has it."""
+        return math.prod(self.shape) * float_type(self.dtype).itemsize
+
+    def without_negatives(self, how: Literal["clip", "shift"]) -> LazyMatrix:
+        """The same with values below zero at zero, or all raised by the least of them."""
+        least = 0.0
+        if how == "shift":
+            mins = [np.fmin.reduce(block, axis=None, initial=0) for block in self.blocks()]
+            least = float(min(mins))
+        return LazyMatrix(
+            self._source,
+            self._path,
+            transposed=self._transposed,
+            fills=self.fills,
+            changed=(how, least),
+        )
+
+    def as_rows(self, name: str) -> Rows:
+        """For a source of rows, whose errors name the file."""
+        return LazyRows(self, str(self._path))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -80,7 +113,12 @@ class LazyMatrix:
 
     def _read(self, tile: tuple[slice, ...]) -> npt.NDArray[Any]:
         values = np.asarray(self._source[tile])
-        return as_missing(values, self.fills) if self.fills else values
+        values = as_missing(values, self.fills) if self.fills else values
+        if self.changed is None:
+            return values
+        how, least = self.changed
+        values = values.astype(self.dtype, copy=False)
+        return np.maximum(values, 0) if how == "clip" else values - self.dtype.type(least)
 
     def _tiles(self) -> list[tuple[slice, ...]]:
         """Blocks of whole chunks, as the file has them: each is read and unpacked once."""
@@ -95,6 +133,45 @@ class LazyMatrix:
             tuple(slice(a, a + step) for a, step in zip(corner, tile, strict=True))
             for corner in product(*starts)
         ]
+
+
+class LazyRows(Sliced):
+    """A matrix on disk for a source of rows."""
+
+    what = "data"
+
+    def key(self, i: int, j: int) -> str:
+        """Counted in the matrix, time first."""
+        return f"{i}, {j} of {self.shape[0]} × {self.shape[1]}"
+
+    def read_tile(self, a: int, b: int, left: int, right: int) -> npt.NDArray[Any]:
+        """Some columns of rows a to b."""
+        return self.X.tile(slice(a, b), slice(left, right))
+
+    def unreadable(self, a: int, b: int, error: Exception) -> Exception:
+        """Of the file."""
+        return RecordingError(self.told_of_damage(a, b, error.__cause__ or error))  # type: ignore[arg-type]
+
+    def bad_value(self, told: str) -> Exception:
+        """A value that cannot be used, and the option that helps."""
+        return RecordingError(f"{self.name}: {with_fix(told, self.X.fills)}")
+
+
+def with_fix(told: str, fills: tuple[float, ...]) -> str:
+    """What is wrong, and what can be done about it by an option."""
+    if "Negative" in told:
+        told += (
+            ' By an option: negatives="keep" (as they are), negatives="clip" (to zero), or '
+            '"shift" (all values up by the same, so that what was zero is signal: seldom what '
+            "is wanted)."
+        )
+    if "contains NaN" in told:
+        what = told.partition(" Missing entries")[0].replace("Input X", "The data")
+        if fills:
+            listed = " and ".join(f"{fill:g}" for fill in fills)
+            what += f" (as which {listed} counts: the file declares it to be missing.)"
+        told = f'{what} Fill it, or let it be a missing entry: missing="mask".'
+    return told
 
 
 def in_memory(X: Any) -> npt.NDArray[Any]:

@@ -12,10 +12,15 @@ import numpy.typing as npt
 from scipy.sparse import issparse
 
 from motifold.data.masked import has_masked, with_nan
+from motifold.data.memory import bytes_of
+from motifold.data.segments import segment_lengths
 from motifold.data.sentinels import advice, is_sentinel
 from motifold.io.guards import RecordingError, guard
-from motifold.io.matrices import LazyMatrix, in_memory
+from motifold.io.matrices import LazyMatrix, in_memory, with_fix
 from motifold.model.measures import ROWS, Power
+
+# Of the limit of memory, what a recording may take that is read as a whole.
+_IN_MEMORY = 0.25
 
 Negatives = Literal["error", "clip", "shift", "keep"]
 Missing = Literal["error", "mask"]
@@ -171,13 +176,19 @@ class Recording:
             return None
         if issparse(self.X):
             return None if not np.isnan(self.X.data).any() else ~np.isnan(self.X.toarray())
-        observed = ~np.isnan(in_memory(self.X))
+        observed = np.empty(self.shape, dtype=bool)  # by blocks: X may be larger than memory
+        step = max(ROWS, (getattr(self.X, "chunks", None) or (1,))[0])
+        for a in range(0, self.shape[0], step):
+            observed[a : a + step] = ~np.isnan(self.X[a : a + step])
         return None if observed.all() else observed
 
     def checked(
-        self, negatives: Negatives | None = None, missing: Missing | None = None
+        self,
+        negatives: Negatives | None = None,
+        missing: Missing | None = None,
+        memory_limit: str | float | None = None,
     ) -> Recording:
-        """The recording in memory (or mapped there), its values finite, nonnegative unless kept.
+        """The recording for a fit, its values finite, nonnegative unless kept.
 
         Parameters
         ----------
@@ -189,11 +200,14 @@ class Recording:
         missing : {"error", "mask"} or None, default=None
             What NaN is, and what the file declares to be missing (``_FillValue``): an error, or a
             missing entry, which is NaN in X and False in ``mask``. None: as the recording says.
+        memory_limit : str, float or None, default=None
+            A file that cannot be mapped is read into an array, if that takes no more than a quarter
+            of this (``"4GB"``; None: of half of the machine's memory). A larger one stays on disk.
 
         Returns
         -------
         Recording
-            A file that cannot be mapped is read into one array of floating point numbers.
+            Of what stays on disk the values are checked when they are first read, by a fit.
 
         Raises
         ------
@@ -214,13 +228,14 @@ class Recording:
             check_entries,
             check_recording,
             recording_of,
-            segment_lengths,
         )
 
         fills = getattr(self.X, "fills", ())
         if negatives is None:
             negatives = "keep" if self.signed else "error"
         signed = negatives == "keep"
+        if stays_on_disk(self.X, memory_limit):
+            return self._on_disk(negatives, missing)
         with guard(self.source, "a recording"):
             X = _without_negatives(self.X, negatives, self.source)
         try:
@@ -234,7 +249,22 @@ class Recording:
             else:
                 check_entries(X, "X", not signed, found.mask)
         except (TypeError, ValueError) as error:
-            raise RecordingError(f"{self.source}: {_with_fix(str(error), fills)}") from error
+            raise RecordingError(f"{self.source}: {with_fix(str(error), fills)}") from error
+        return found
+
+    def _on_disk(self, negatives: Negatives, missing: Missing | None) -> Recording:
+        """The same for a matrix that is not read into memory."""
+        X = self.X
+        if negatives in ("clip", "shift"):
+            X = X.without_negatives(negatives)
+        missing = missing or self.missing
+        found = replace(self, X=X, missing=missing, signed=negatives == "keep")
+        try:
+            segment_lengths(X.shape[0], self.lengths)
+            if found.mask is not None and not found.mask.any():
+                raise ValueError("Every entry is NaN: there is nothing to fit.")
+        except (TypeError, ValueError) as error:
+            raise RecordingError(f"{self.source}: {error}") from error
         return found
 
     def relative_loss(self, reconstruction: Any) -> float:
@@ -250,12 +280,17 @@ class Recording:
         float
             Of a recording of zeros 0 if X̂ is zero as well, infinite if it is not.
         """
-        X_hat, power = np.asarray(reconstruction), Power(1)
+        X_hat, power = np.asarray(reconstruction), Power(0)
         for a in range(0, self.shape[0], ROWS):
             rows = self.X[a : a + ROWS]
             rows = rows.toarray() if issparse(rows) else rows
-            power.add(np.asarray(rows, np.float64), [X_hat[a : a + ROWS]])
+            power.add(np.asarray(rows, np.float64), X_hat[a : a + ROWS])
         return power.loss
+
+
+def stays_on_disk(X: Any, memory_limit: str | float | None = None) -> bool:
+    """Whether X is a matrix on disk that is too large to be read as a whole."""
+    return isinstance(X, LazyMatrix) and X.nbytes > _IN_MEMORY * bytes_of(memory_limit)
 
 
 def _without_negatives(X: Any, negatives: Negatives, source: str) -> Any:
@@ -281,23 +316,6 @@ def _without_negatives(X: Any, negatives: Negatives, source: str) -> Any:
         # Whole numbers would wrap around, and float16 go to infinity.
         own = array = array.astype(np.float64)
     return np.subtract(array, array.dtype.type(least), out=own)
-
-
-def _with_fix(told: str, fills: tuple[float, ...]) -> str:
-    """What is wrong, and what can be done about it by an option."""
-    if "Negative" in told:
-        told += (
-            ' By an option: negatives="keep" (as they are), negatives="clip" (to zero), or '
-            '"shift" (all values up by the same, so that what was zero is signal: seldom what '
-            "is wanted)."
-        )
-    if "contains NaN" in told:
-        what = told.partition(" Missing entries")[0].replace("Input X", "The data")
-        if fills:
-            listed = " and ".join(f"{fill:g}" for fill in fills)
-            what += f" (as which {listed} counts: the file declares it to be missing.)"
-        told = f'{what} Fill it, or let it be a missing entry: missing="mask".'
-    return told
 
 
 def orientation_hints(shape: tuple[int, ...]) -> tuple[str, ...]:

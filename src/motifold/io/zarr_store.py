@@ -6,9 +6,12 @@ import json
 import math
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import numpy.typing as npt
 
 from motifold.io.fills import declared_fills, float_type
 from motifold.io.guards import RecordingError, check_chunk, check_expansion, guard, require
@@ -25,6 +28,7 @@ _CODECS = {
     "sharding_indexed", "shuffle", "transpose", "zfpy", "zlib", "zstd",
 }  # fmt: skip
 _METADATA = ("zarr.json", ".zarray")
+_CHUNK_BYTES = 2**22
 _MAX_JSON = 16 * 2**20
 
 
@@ -53,6 +57,21 @@ def read(path: Path, options: Options) -> Recording:
         X = orient(array, path, options.orientation, _fills(array))
     rate = None if options.rate is None else float(options.rate)
     return Recording(X, str(path), rate)
+
+
+def write_zarr(path: Path, values: npt.NDArray[Any]) -> None:
+    """A new store (a folder) with one array, which appears whole; what is there is not replaced."""
+    zarr = require("zarr", "io")
+    if path.exists():
+        raise RecordingError(f"{path}: it is there already. Remove it, or give another name.")
+    rows = max(1, _CHUNK_BYTES // max(1, values[:1].nbytes))
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        made = Path(folder) / "store"
+        shape = {"shape": values.shape, "chunks": (min(rows, len(values)), values.shape[1])}
+        array = zarr.create_array(str(made), dtype=values.dtype, **shape)
+        for a in range(0, len(values), rows):
+            array[a : a + rows] = values[a : a + rows]
+        made.rename(path)
 
 
 def _fills(array: Any) -> tuple[float, ...]:

@@ -92,6 +92,47 @@ def lag_products(windows, K, out):
 
 
 @kernel
+def _block_products(H, pieces, first, last, columns, windows, data, product, small):
+    """H̃·X of a block, (L·K, N), and its lag products, (K, L·K) (sets product, adds to small)."""
+    K = H.shape[1]
+    N = product.shape[1]
+    rows = fill_windows(H, pieces, first, last, windows)
+    lag_products(windows[:rows], K, small)
+    if N > 0:
+        # In this order BLAS is faster than in the other, (N, rows) times (rows, L·K).
+        H_tilde = windows[:rows].T
+        if columns:
+            np.dot(H_tilde, _block_columns(pieces, first, last, N, data).T, product)
+        else:
+            np.dot(H_tilde, block_rows(pieces, first, last, N, data), product)
+
+
+@kernel
+def products_of_blocks(H, pieces, blocks, columns, buffers, products, smalls, flags, threads):
+    """What every block adds to pass 1, by itself (changes products, smalls, flags).
+
+    buffers : of the calling thread: windows (rows, L·K), data (rows, N)
+    products, smalls : (blocks, L·K, N) and (blocks, K, L·K), of the data's type
+    flags : (blocks + 2,), zero
+    """
+    H, pieces, products, smalls = bare(H), bare(pieces), bare(products), bare(smalls)
+    windows, data = buffers
+    m = blocks.shape[0] - 1
+    begin = add(flags, m + 1, 1) * m // threads
+    mine = 0
+    for place in range(begin, begin + m):
+        b = place % m
+        if not claim(flags, b, 0, 1):
+            continue
+        mine += 1
+        smalls[b] = 0
+        block = blocks[b], blocks[b + 1]
+        _block_products(H, pieces, *block, columns, windows, data, products[b], smalls[b])
+    add(flags, m, mine)
+    wait_until(flags, m, m)
+
+
+@kernel
 def pass_one(
     H, pieces, blocks, groups, columns, buffers, sums, bases, P, base, scale, flags, threads
 ):
@@ -119,21 +160,14 @@ def pass_one(
         bases[q] = 0
         for b in range(groups[q], groups[q + 1]):
             first, last = blocks[b], blocks[b + 1]
-            rows = fill_windows(H, pieces, first, last, windows)
             small[:] = 0
-            lag_products(windows[:rows], K, small)
-            bases[q] += small
-            if N > 0:
-                # In this order BLAS is faster than in the other, (N, rows) times (rows, L·K).
-                H_tilde = windows[:rows].T
-                if columns:
-                    np.dot(H_tilde, _block_columns(pieces, first, last, N, data).T, product)
-                else:
-                    np.dot(H_tilde, block_rows(pieces, first, last, N, data), product)
-                if b == groups[q]:
-                    sums[q] = product
-                else:
+            if b == groups[q]:
+                _block_products(H, pieces, first, last, columns, windows, data, sums[q], small)
+            else:
+                _block_products(H, pieces, first, last, columns, windows, data, product, small)
+                if N > 0:
                     sums[q] += product
+            bases[q] += small
     add(flags, m, mine)
     wait_until(flags, m, m)
     # The sums over groups, in their order: columns of P are shared out as groups were.

@@ -7,8 +7,8 @@ from motifold.kernels.hals import sweep_in_time, update_entry
 
 
 @kernel
-def follow(X, W, rows, C, n, grams, weights, latencies, limits, out):
-    """Take rows of a recording in and give activations out (changes rows, C, out).
+def follow(X, W, rows, C, n, grams, weights, latencies, limits, out, settled):
+    """Take rows in and give activations out (changes rows, C, out, settled).
 
     X : (m, N), the new rows
     W : (L·K, N), the motifs, lag by lag
@@ -21,11 +21,13 @@ def follow(X, W, rows, C, n, grams, weights, latencies, limits, out):
         many or more, before it moves no longer
     limits : sweeps for each row at most, and the move, relative to H, that ends them before
     out : (m, K), what is given out
-    Returns the bins in the window, and how many were given out.
+    settled : (m, K), what moves no longer; or (0, K) if nobody asks
+    Returns the bins in the window, how many were given out, and how many have settled.
     """
     L = grams[1].shape[0]
     K = C.shape[1]
     given = 0
+    n_settled = 0
     for i in range(X.shape[0]):
         products = np.dot(W, X[i])
         C[n] = 0
@@ -39,11 +41,14 @@ def follow(X, W, rows, C, n, grams, weights, latencies, limits, out):
             out[given] = rows[n - 1 - latencies[0] + L - 1]
             given += 1
         if n - (L - 1) > latencies[1]:
+            if settled.shape[0]:
+                settled[n_settled] = rows[n - 1 - latencies[1] + L - 1]
+            n_settled += 1
             n -= 1
             rows[L - 1 : L - 1 + n] = rows[L : L + n].copy()
             rows[L - 1 + n] = 0
             C[:n] = C[1 : n + 1].copy()
-    return n, given
+    return n, given, n_settled
 
 
 @kernel

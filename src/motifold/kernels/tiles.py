@@ -33,7 +33,8 @@ def sweep_tiles(H, gradient, g, A, E, l1, l2, tiles, items, flags, moved, shrink
 
     Interiors of neighbouring tiles are L bins apart: none sees what another does. Their changes of
     the gradient meet in the seam between them; there the tile on the right has rows of its own,
-    which are added when it is the seam's turn.
+    which are added when it is the seam's turn. A seam behind the last tile is left to whoever has
+    the next one (``sweep_seams``).
     """
     H, gradient, g, A, E = bare(H), bare(gradient), bare(g), bare(A), bare(E)
     tiles, items = bare(tiles), bare(items)
@@ -56,7 +57,7 @@ def sweep_tiles(H, gradient, g, A, E, l1, l2, tiles, items, flags, moved, shrink
                         if phase == 0:
                             _copy_in(gradient, g, tiles[j], E.shape[0])
                         squares += _interior(H, g, A, E, taps, l1, l2, tiles[j])
-                    elif tiles[j, 1] < tiles[j, 2]:
+                    elif tiles[j, 1] < tiles[j, 2] and j + 1 < tiles.shape[0]:
                         squares += _seam(H, g, A, taps, l1, l2, tiles[j], tiles[j + 1, 6])
                 moved[sweep, part, i] = squares
             phase += 1
@@ -77,6 +78,27 @@ def sweep_tiles(H, gradient, g, A, E, l1, l2, tiles, items, flags, moved, shrink
                 _copy_out(gradient, g, tiles[j])
     add(flags, m, mine)
     wait_until(flags, m, (phase + 1) * m)
+
+
+@kernel
+def sweep_seams(H, slopes, A, l1, l2):
+    """Sweep seams whose tiles are in different hands (changes H, slopes); the squared moves, (m,).
+
+    H : (m, L−1, K), the activations of every seam
+    slopes : (m, 3(L−1), K), A∗H − C there and in L−1 bins on either side
+    """
+    m, h, K = H.shape
+    taps = _wide_taps(A)
+    moved, row = np.zeros(m), np.empty(3 * h * K + ROUND, H.dtype)
+    for i in range(m):
+        entries, source = H[i].reshape(h * K), slopes[i].reshape(3 * h * K)
+        for j in range(source.size):
+            row[j] = source[j]
+        for k in range(K):
+            moved[i] += _sweep_row(entries, row, A, taps, l1[k], l2[k], k, 0, h, h)
+        for j in range(source.size):
+            source[j] = row[j]
+    return moved
 
 
 @kernel

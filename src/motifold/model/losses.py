@@ -14,6 +14,7 @@ import numpy as np
 from motifold.model.arrays import Array
 
 NAMES = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
+_NEAR = 1e-4  # x̂ and its reference are one to this share
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,29 @@ class Loss:
                 x, y = x[there], y[there]
                 parts[there] += (x**beta / beta - x * y ** (beta - 1)) / (beta - 1)
         return float(parts.sum())
+
+    def gain_per_unit(self, X: Array, X_hat: Array, reference: Array) -> Array:
+        """(d(x | m) − d(x | x̂)) / (x̂ − m) at every entry: what a change of X̂ there was worth.
+
+        The mean slope of the loss on the way from the ``reference`` m to x̂. It times x̂ − m is what
+        was gained, whatever that is made of.
+        """
+        beta = self.beta
+        x, u, m = (np.asarray(values, dtype=np.float64) for values in (X, X_hat, reference))
+        there = x > 0
+        step, middle = u - m, (u + m) / 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if beta == 1:
+                gain = np.where(there, x * np.log(u / m), 0) - step
+            elif beta == 0:
+                gain = x * (1 / m - 1 / u) - np.log(u / m)
+            else:
+                terms = np.where(there, x * (u ** (beta - 1) - m ** (beta - 1)), 0)
+                gain = (m**beta - u**beta) / beta + terms / (beta - 1)
+            # Where the two are nearly the same their difference is rounding: the slope between.
+            near = (x - middle) * middle ** (beta - 2)
+            slope = np.where(np.abs(step) < _NEAR * middle, near, gain / step)
+        return np.where(middle > 0, slope, 0)  # of silence that is left silent nothing is gained
 
     def relative(self, deviance: float, reference: float) -> float:
         """The loss that is told: ‖X − X̂‖/‖X‖, or the deviance as a share of ``reference``.

@@ -1,4 +1,13 @@
-"""How well motifs explain a recording: each measure by its one formula."""
+"""How well motifs explain a recording: each measure by its one formula.
+
+One rule divides what a model explains among its motifs, for every loss. At each entry the model has
+changed X̂ from a reference m to x̂, and gained d(x|m) − d(x|x̂) by it; of that each motif has the part
+which it has in the change. So shares, the background's and what is left over add up to 1, over any
+entries. By squares the reference is zero, and the share of motif k is ⟨2X − X̂, X̂_k⟩/‖X‖²: the mean
+of what it adds over all orders in which motifs may be added (Shapley's value), and ⟨X̂, X̂_k⟩/‖X‖²
+where the activations are optimal. For other losses, which zero may cost anything, the reference is
+the mean of every feature, divided among the motifs as X̂ is: a motif gains by when it comes.
+"""
 
 from __future__ import annotations
 
@@ -12,51 +21,77 @@ from motifold.model.losses import SQUARED, Loss
 
 ROWS = 4096  # at a time, so that of a long recording no second copy stands in memory
 
+Floats = npt.NDArray[np.float64]
+
 
 class Power:
     """What parts explain of the squares of a recording, block by block; NaN does not count.
 
     Parameters
     ----------
-    K : number of parts
+    K : number of parts; with 0 only the loss is measured
     """
 
     def __init__(self, K: int) -> None:
         self._explained = np.zeros(K)
+        self._alone = np.zeros(K)
+        self._constant = 0.0
         self._total = 0.0
         self._residual = 0.0
 
     @classmethod
-    def of(cls, shares: npt.NDArray[Any], residual: float, total: float) -> Power:
-        """From shares, squared residual and squared norm of the whole recording."""
-        found = cls(len(shares))
-        found._explained, found._residual, found._total = shares * total, residual, total
+    def of(cls, explained: Floats, alone: Floats, residual: float, total: float) -> Power:
+        """From ⟨2X − X̂, X̂_k⟩ and ⟨2X − X̂_k, X̂_k⟩, squared residual and norm of all of it."""
+        found = cls(len(explained))
+        found._explained, found._alone = explained, alone
+        found._residual, found._total = residual, total
         return found
 
     def add(
         self,
         X: npt.NDArray[Any],
-        parts: Iterable[npt.NDArray[Any]],
+        X_hat: npt.NDArray[Any],
+        parts: Iterable[npt.NDArray[Any]] = (),
         background: npt.NDArray[Any] | None = None,
     ) -> None:
-        """A block (bins, N) of the recording, its K parts, and a constant (N,) beside them."""
-        missing = np.isnan(X)
-        hidden = bool(missing.any())
-        X = np.where(missing, 0, X) if hidden else X
-        self._total += _dot(X, X)
-        left = X.astype(np.float64)
-        if background is not None:
-            left -= np.where(missing, 0, background)
-        for k, part in enumerate(parts):
-            part = np.where(missing, 0, part) if hidden else part
-            self._explained[k] += 2 * _dot(X, part) - _dot(part, part)
-            left -= part
+        """A block (bins, N) of the recording, X̂, its K parts, and a constant (N,) beside them."""
+        seen = ~np.isnan(X)
+        all_seen = bool(seen.all())
+        data = X.astype(np.float64) if all_seen else np.where(seen, X, 0).astype(np.float64)
+        left = data - (X_hat if all_seen else np.where(seen, X_hat, 0))
+        self._total += _dot(data, data)
         self._residual += _dot(left, left)
+        gained = data + left  # 2X − X̂
+        for k, part in enumerate(parts):
+            part = part if all_seen else np.where(seen, part, 0)
+            self._explained[k] += _dot(gained, part)
+            self._alone[k] += 2 * _dot(data, part) - _dot(part, part)
+        if background is not None:
+            self._constant += float(gained.sum(axis=0, where=seen) @ background)
 
     @property
-    def shares(self) -> npt.NDArray[np.float64]:
-        """Σ(2X·X̂_k − X̂_k²)/ΣX², floored at zero: what each part explains alone, (K,)."""
-        return np.maximum(self._explained, 0) / (self._total or 1)
+    def shares(self) -> Floats:
+        """⟨2X − X̂, X̂_k⟩/‖X‖²: what each part has of what all explain together, (K,)."""
+        return _of(self._explained, self._total)
+
+    @property
+    def alone(self) -> Floats:
+        """⟨2X − X̂_k, X̂_k⟩/‖X‖²: what each part would explain without any other, (K,)."""
+        return _of(self._alone, self._total)
+
+    @property
+    def overlaps(self) -> Floats:
+        """⟨X̂ − X̂_k, X̂_k⟩/‖X‖²: of each share what lies where other parts are as well, (K,).
+
+        The rest of the share is what would be lost without the part, and the share and this once
+        more what the part would explain alone.
+        """
+        return self.alone - self.shares
+
+    @property
+    def background(self) -> float:
+        """The share of the constants."""
+        return float(_of(self._constant, self._total))
 
     @property
     def loss(self) -> float:
@@ -70,45 +105,54 @@ class Power:
 
 
 class Deviance:
-    """The same for another loss: the deviance that is explained, and what each part is of X̂.
+    """The same for another loss, by the deviance.
 
     Parameters
     ----------
-    K : number of parts
     loss : which
-    means : (N,), of the features: what the deviance is relative to is that of these constants
+    constants : (K + 1, N), what parts and background have of the mean of every feature: their sum
+        is the reference, and what the deviance is relative to is that of it
     """
 
-    def __init__(self, K: int, loss: Loss, means: npt.NDArray[np.float64]) -> None:
+    def __init__(self, loss: Loss, constants: Floats) -> None:
         self._loss = loss
-        self._means = means
-        self._made = np.zeros(K)
+        self._constants = constants
+        self._means = constants.sum(axis=0)
+        self._gained = np.zeros(len(constants))
         self._left = 0.0
         self._reference = 0.0
 
     def add(
         self,
         X: npt.NDArray[Any],
-        parts: Iterable[npt.NDArray[Any]],
+        X_hat: npt.NDArray[Any],
+        parts: Iterable[npt.NDArray[Any]] = (),
         background: npt.NDArray[Any] | None = None,
     ) -> None:
-        """A block (bins, N) of the recording, its K parts, and a constant (N,) beside them."""
+        """A block (bins, N) of the recording, X̂, its K parts, and a constant (N,) beside them."""
         seen = ~np.isnan(X)
         there = X[seen]
-        fit = np.full(len(there), floor_of(self._means, X.dtype))
-        if background is not None:
-            fit += np.broadcast_to(background, X.shape)[seen]
-        for k, part in enumerate(parts):
-            self._made[k] += part[seen].sum(dtype=np.float64)
-            fit += part[seen]
+        fit = X_hat[seen] + floor_of(self._means, X.dtype)
+        reference = np.broadcast_to(self._means, X.shape)[seen]
         self._left += self._loss.divergence(there, fit)
-        constants = np.broadcast_to(self._means, X.shape)[seen]
-        self._reference += self._loss.divergence(there, constants)
+        self._reference += self._loss.divergence(there, reference)
+        worth = np.zeros(X.shape)
+        worth[seen] = self._loss.gain_per_unit(there, fit, reference)
+        by_feature = worth.sum(axis=0)
+        for k, part in enumerate(parts):
+            self._gained[k] += _dot(worth, part) - float(by_feature @ self._constants[k])
+        constant = np.zeros(X.shape[1]) if background is None else background
+        self._gained[-1] += float(by_feature @ (constant - self._constants[-1]))
 
     @property
-    def shares(self) -> npt.NDArray[np.float64]:
-        """Share of X̂ that each part makes, (K,)."""
-        return self._made / (self._made.sum() or 1)
+    def shares(self) -> Floats:
+        """What each part has of the deviance that all explain together, (K,)."""
+        return _of(self._gained[:-1], self._reference)
+
+    @property
+    def background(self) -> float:
+        """The share of the constants: next to nothing, since the reference is constant, too."""
+        return float(_of(self._gained[-1], self._reference))
 
     @property
     def loss(self) -> float:
@@ -126,6 +170,11 @@ def floor_of(means: npt.NDArray[np.float64], dtype: Any) -> float:
     positive = means[means > 0]
     kind = dtype if np.issubdtype(dtype, np.floating) else np.float64
     return float(np.finfo(kind).eps) * (float(positive.mean()) if positive.size else 0.0)
+
+
+def _of(part: Any, total: float) -> Any:
+    """The part as a share; of silence there is none."""
+    return part / total if total > 0 else 0 * part
 
 
 def _dot(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:

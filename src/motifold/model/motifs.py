@@ -86,3 +86,13 @@ def moved_along(array: Array, by: int, axis: int) -> Array:
     index[axis] = vacated
     moved[tuple(index)] = 0
     return moved
+
+
+def in_data_scale(
+    H: Array, scales: Array, scale: float, order: np.ndarray, dtype: np.dtype
+) -> Array:
+    """The activations (T, K) of motifs of norm 1, component by component: T × K takes memory."""
+    out = np.empty((len(H), len(order)), dtype=dtype)
+    for place, k in enumerate(order):
+        out[:, place] = H[:, k].astype(np.float64) * scales[k] / scale
+    return out

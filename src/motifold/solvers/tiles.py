@@ -101,3 +101,35 @@ def sweep(
     args = H, gradient, memory, *grams, l1, l2, tiles.table, tiles.items, flags, moved, inner.shrink
     work = inner.max_sweeps * seconds_of_sweep(T, L, K)
     workers.together(lambda threads: sweep_tiles(*args, threads), work)
+
+
+def some_of(tiles: Tiles, first: int, last: int, L: int, K: int) -> Tiles:
+    """Tiles first to last by themselves, rows counted from where the first begins."""
+    table = tiles.table[first:last].copy()
+    origin, T = table[0, 0], int(table[-1, 2] - table[0, 0])
+    table[:, :6] -= origin
+    between = L - 1 + -(-ROUND // K)
+    table[:, 6] = L - 1 + between * np.arange(len(table))
+    m = min(_ITEMS, len(table))
+    items = np.searchsorted(table[:, 2], T * np.arange(m + 1) // m, side="left")
+    items[0], items[-1] = 0, len(table)
+    return Tiles(table, np.unique(items), int(T + table[-1, 6] + between))
+
+
+def sweep_some(
+    H: Array, statistics: HStatistics, penalties: Penalties, gradient: Array, tiles: Tiles
+) -> tuple[float, Array]:
+    """Sweep once over tiles whose neighbours are elsewhere (changes H, and ``gradient``).
+
+    Of the seam behind the last of them nothing is swept. Returns the squared length of the move,
+    and what has been added to the gradient of the L−1 rows before the first.
+    """
+    (T, K), L = H.shape, len(statistics.E)
+    l1, l2 = (weight.astype(H.dtype) for weight in (penalties.l1_H, penalties.l2_H))
+    m, workers = len(tiles.items) - 1, statistics.workers
+    memory = workers.buffer("tiles", (tiles.n_rows * K,), H.dtype)
+    flags, moved = np.zeros(m + 2, dtype=np.int64), np.zeros((1, 2, m))
+    grams = np.ascontiguousarray(statistics.A), np.ascontiguousarray(statistics.E)
+    args = H, gradient, memory, *grams, l1, l2, tiles.table, tiles.items, flags, moved, 0.0
+    workers.together(lambda threads: sweep_tiles(*args, threads), seconds_of_sweep(T, L, K))
+    return float(moved.sum()), memory[: (L - 1) * K].reshape(L - 1, K).copy()

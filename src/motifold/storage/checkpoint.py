@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from motifold.data.sources import is_stored, stored_source
+from motifold.data.sources.stored import float_dtype
 from motifold.data.validation import is_list_of_segments
 from motifold.engines.cuda.place import on_host
 from motifold.estimator import CNMF, fit_watched
@@ -25,8 +27,10 @@ from motifold.model.losses import SQUARED, loss_of
 
 # What may differ between a fit and its continuation: none of these changes the iterates.
 _FREE = {"max_iter", "max_time", "n_jobs", "verbose", "callback", "warm_start"}
-_FREE |= {"device", "precision", "device_memory"}  # a fit may go on elsewhere
+_FREE |= {"device", "precision", "device_memory", "memory_limit"}  # a fit may go on elsewhere
 
+# Of data on disk: bytes of which all are looked at; of larger data so many stretches of rows.
+_LOOKED_AT, _PLACES, _ROWS = 2**28, 64, 16
 _FIRST_MEMBER, _NAME_STARTS = b"identity.npy", 30  # of the archive: its name, after a zip header
 
 
@@ -244,11 +248,29 @@ def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
     return {
         "params": params,
         "arguments": {
-            name: [fingerprint(part) for part in (value if is_list_of_segments(value) else [value])]
+            name: [
+                stored_fingerprint(part) if is_stored(part) else fingerprint(part)
+                for part in (value if is_list_of_segments(value) else [value])
+            ]
             for name, value in arguments.items()
             if value is not None
         },
     }
+
+
+def stored_fingerprint(X: Any) -> list[Any]:
+    """Of a matrix on disk. A large one is looked at in places: reading all of it takes long.
+
+    Of a smaller one it is that of an array of the same numbers.
+    """
+    dtype = float_dtype(np.dtype(X.dtype))
+    T, N = X.shape
+    if isinstance(X, np.ndarray) or T * N * dtype.itemsize <= _LOOKED_AT:
+        return fingerprint(X if isinstance(X, np.ndarray) else np.asarray(X).astype(dtype))
+    step = T // _PLACES
+    rows = stored_source(X, limit=_LOOKED_AT)
+    parts = [rows.rows(a, a + min(step, _ROWS)) for a in range(0, T - step + 1, step)]
+    return [[T, N], f"{dtype} in places", fingerprint(np.concatenate(parts))[2]]
 
 
 def _read(path: Path, identity: dict[str, Any], advice: str) -> SearchState:

@@ -53,7 +53,7 @@ _SCALARS: dict[str, type] = {
     "stop_reason_": str,
 }
 # Parameters that say where a fit was made, not what it is.
-_OF_THE_MACHINE = {"device", "precision", "device_memory"}
+_OF_THE_MACHINE = {"device", "precision", "device_memory", "memory_limit"}
 # Attributes that files call by the private names they had in 0.1: the format stays the same.
 _IN_FILES = {"transform_tol_": "_transform_tol", "solved_": "_solved"}
 

@@ -63,17 +63,8 @@ def rehearsal(model: CNMF) -> Array:
     return X if model.allow_negative else np.maximum(X, 0)
 
 
-def judged(early: Array, final: Array) -> tuple[Array, Array]:
-    """By what to multiply early activations (bins, K), and how sure they are then, (K,) each.
-
-    The factor that brings them nearest to the final ones, at most 1; and the share of the second
-    moment of those that the difference does not make up.
-    """
-    match, own, true = (np.einsum("tk,tk->k", *pair) for pair in _pairs(early, final))
-    factor = np.clip(match / np.where(own > 0, own, 1), 0, 1)
-    left = true - 2 * factor * match + factor**2 * own
-    return factor, np.clip(1 - left / np.where(true > 0, true, 1), 0, 1)
-
-
-def _pairs(early: Array, final: Array) -> list[tuple[Array, Array]]:
-    return [(early, final), (early, early), (final, final)]
+def factor_of(early: Array, final: Array) -> Array:
+    """By what to multiply early activations (bins, K) to be nearest to the final; (K,), ≤ 1."""
+    match, own = np.einsum("tk,tk->k", early, final), np.einsum("tk,tk->k", early, early)
+    factor: Array = np.where(own > 0, np.clip(match / np.where(own > 0, own, 1), 0, 1), 1)
+    return factor

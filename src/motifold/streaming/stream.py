@@ -18,8 +18,9 @@ from motifold.model import PENALTIES, Array
 from motifold.model.losses import loss_of
 from motifold.model.motifs import motif_grams
 from motifold.model.penalties import penalties_of
+from motifold.streaming.calibration import Calibration
 from motifold.streaming.live import LiveEvents, rules_of
-from motifold.streaming.prior import Prior, judged, rehearsal
+from motifold.streaming.prior import Prior, factor_of, rehearsal
 
 # Sweeps over the open bins for each row that comes in, at most, and for the last ones; and the
 # move, relative to the activations, that ends them before.
@@ -36,7 +37,7 @@ class Final(NamedTuple):
     activations : ndarray of shape (n, n_components)
     certainty : ndarray of shape (n, n_components)
         0 to 1: how much of the doubt about each was taken away by the lags of its motif that had
-        been seen. Near 1 where the motif had been seen whole.
+        been seen, as far as the stream knew by then. Near 1 where the motif had been seen whole.
 
     Examples
     --------
@@ -62,8 +63,9 @@ class Stream:
 
     With a latency below n_lags − 1 a motif has not been seen whole when its activation is given
     out. Those that have hardly begun are held at what is known of them (their second moment in
-    the training data), and what is given out is brought down to what was right on the average,
-    and marked by how sure it is, in a rehearsal on made-up data.
+    the training data), and what is given out is brought down to what was right on the average in
+    a rehearsal on made-up data. How sure it is is told from the rehearsal at first, then from how
+    right the stream itself has been.
 
     Parameters
     ----------
@@ -115,12 +117,13 @@ class Stream:
         penalties = penalties_of(K, False, **weights)
         self._weights = penalties.l1_H, penalties.l2_H, np.ascontiguousarray(prior.hold)
         self._certainty, self._factor = prior.certainty, np.ones(K)
-        self._sure = prior.certainty[min(self.latency, L - 1)]
+        self._early = self.latency < L - 1  # before a motif has been seen whole
+        self._calibration: Calibration | None = None
         self._listeners: list[LiveEvents] = []
         self._model = copy(model)  # a later fit of the model does not change what this one has
         self._begin()
-        if self.latency < L - 1:
-            self._rehearse()
+        if self._early:
+            self._calibration = self._rehearse()
 
     def _begin(self) -> None:
         """Nothing is open: the first L−1 bins of the window lie before the segment, at zero."""
@@ -129,6 +132,8 @@ class Stream:
         self._rows = np.zeros((bins + 2 * L, K))
         self._C = np.zeros((bins + 1, K))
         self._n = L - 1
+        if self._calibration is not None:
+            self._calibration.begin()
         for listener in self._listeners:
             listener.begin(self.n_bins)
 
@@ -141,24 +146,29 @@ class Stream:
         """Bins of the segment that have not been given out yet."""
         return min(self.latency, self._n - (len(self._certainty) - 1))
 
-    def _rehearse(self) -> None:
+    def _rehearse(self) -> Calibration:
         """Learn by what to multiply what is given out early, and how sure it is."""
         X = rehearsal(self._model)
-        early = self._followed(self._checked(X), self.latency)
+        early, final = self._followed(self._checked(X))
         self._begin()
-        final = self._followed(self._checked(X), self._kept_open)
-        self._begin()
-        self._factor, right = judged(early[: len(final)], final)
-        self._sure = right * self._certainty[-1]
+        early = early[: len(final)]
+        self._factor = factor_of(early, final)
+        told, whole = self._certainty[self.latency], self._certainty[-1]
+        unknown = told / np.where(whole > 0, whole, 1)
+        return Calibration(early * self._factor, final, len(self._certainty), unknown)
 
-    def _followed(self, X: Array, latency: int) -> Array:
-        """Take rows in; what is given out, in the scale of the fit."""
-        out = np.empty((len(X), self._certainty.shape[1]))
-        latencies, limits = (latency, self._kept_open), (_SWEEPS, _STILL)
+    def _followed(self, X: Array) -> tuple[Array, Array]:
+        """Take rows in; what is given out, and what has settled, in the scale of the fit.
+
+        The latter where values are given out before they have seen their motif.
+        """
+        K = self._certainty.shape[1]
+        out, settled = np.empty((len(X), K)), np.empty((len(X) * self._early, K))
+        latencies, limits = (self.latency, self._kept_open), (_SWEEPS, _STILL)
         window = self._rows, self._C, self._n
-        more = self._grams, self._weights, latencies, limits, out
-        self._n, given = follow(X, self._W, *window, *more)
-        return out[:given]
+        more = self._grams, self._weights, latencies, limits, out, settled
+        self._n, given, n_settled = follow(X, self._W, *window, *more)
+        return out[:given], settled[:n_settled]
 
     def push(self, rows: Any) -> Final:
         """Take the next rows of the recording, and give out what has become final.
@@ -175,9 +185,13 @@ class Stream:
         """
         X = self._checked(rows)
         before = self.n_bins - self.n_open
-        out = self._followed(X, self.latency) * self._factor
+        out, settled = self._followed(X)
+        out *= self._factor
         self.n_bins += len(X)
-        return self._given(before, out, np.broadcast_to(self._sure, out.shape))
+        sure = np.ones_like(out)
+        if self._calibration is not None:
+            sure = self._calibration.note(out, settled)
+        return self._given(before, out, sure * self._certainty[-1])
 
     def flush(self) -> Final:
         """End the segment: give out the rest. What is pushed next begins a new one.

@@ -27,7 +27,7 @@ from motifold.engines.cpu.toeplitz import Padding, smoothed
 from motifold.kernels.residuals import extrapolate, sums_H
 from motifold.model import Array, Penalties
 from motifold.model.certificate import kkt_ratio
-from motifold.model.motifs import moved_along, with_background
+from motifold.model.motifs import in_data_scale, moved_along, with_background
 from motifold.solvers import Inner, Solver
 from motifold.solvers.learnt import (
     kkt_of_background,
@@ -37,7 +37,7 @@ from motifold.solvers.learnt import (
 )
 
 # Rows of H that a thread takes at a time for sums, and seconds of an entry, about.
-_RUN, _SECONDS = 4096, 1e-9
+RUN, _SECONDS = 4096, 1e-9
 # X̂ of a random start has at least this part of the norm of data that may be below zero.
 _LEAST_START = 0.1
 # A difference is trusted while it is so many times its noise.
@@ -146,8 +146,8 @@ class CPUEngine:
         W = np.array(random_W if W is None else W, dtype=dtype, order="C")
         if H is None:
             H = np.empty((problem.T, K), dtype=dtype)
-            for a in range(0, problem.T, _RUN):
-                H[a : a + _RUN] = rng.random(H[a : a + _RUN].shape, dtype=np.float64)
+            for a in range(0, problem.T, RUN):
+                H[a : a + RUN] = rng.random(H[a : a + RUN].shape, dtype=np.float64)
         else:
             H = np.array(H, dtype=dtype, order="C")
         H = problem.confine(H)
@@ -175,6 +175,10 @@ class CPUEngine:
         power = np.einsum("tk,tk->", statistics.correlate(H), H, dtype=np.float64)
         if self.hides:
             power -= hidden_power(hidden_fit(self.problem, W, H, self.workers), self.workers)
+        return self._scale_for(float(overlap), float(power))
+
+    def _scale_for(self, overlap: float, power: float) -> float:
+        """The same from ⟨X, X̂⟩ and ‖X̂‖²."""
         if power <= 0:
             return 1.0
         least = 0.0
@@ -195,6 +199,11 @@ class CPUEngine:
     def gather(self, H: Array) -> Array:
         """The array itself."""
         return H
+
+    def delivered(self, H: Array, scales: Array, order: np.ndarray) -> Any:
+        """An array."""
+        model = self.model
+        return in_data_scale(self.gather(H), scales, model.scale, order, self.problem.dtype)
 
     # --- one iteration ----------------------------------------------------------------------
 
@@ -228,7 +237,7 @@ class CPUEngine:
 
     def ahead(self, now: Array, before: Array, beta: float) -> Array:
         """A new array."""
-        ahead, step = np.empty_like(now), _RUN * self.problem.K
+        ahead, step = np.empty_like(now), RUN * self.problem.K
         flags = np.zeros(-(-now.size // step) + 2, dtype=np.int64)
         args = now, before, now.dtype.type(beta), step, ahead, flags
         self.workers.together(lambda n: extrapolate(*args, n), _SECONDS * now.size)
@@ -339,7 +348,7 @@ class CPUEngine:
 
     def turned(self, ahead: Array, now: Array, before: Array) -> bool:
         """By O'Donoghue & Candès' rule, some rows at a time: T × K takes memory."""
-        runs = (slice(a, a + _RUN) for a in range(0, len(now), _RUN))
+        runs = (slice(a, a + RUN) for a in range(0, len(now), RUN))
         return bool(sum(np.vdot(ahead[r] - now[r], now[r] - before[r]) for r in runs) > 0)
 
     def settled(self, H: Array, problem: CPUProblem) -> Array:
@@ -351,6 +360,15 @@ class CPUEngine:
         return settled
 
     # --- moves ------------------------------------------------------------------------------
+
+    def neighbours(self, W: Array, H: Array) -> Array:
+        """From the Gram of the shifted copies of H; those that never change have none."""
+        K, T = self.model.K, self.facts.T
+        gram = self.motifs(self._all_columns(W, H)[1]).astype(np.float64)
+        chance = self.means(H) ** 2
+        power, next_to = (np.diagonal(gram, i * K)[:K] / T - chance for i in (0, 1))
+        known = power > np.finfo(self.facts.dtype).eps * (power + chance)
+        return np.divide(next_to, power, out=np.zeros(K), where=known)
 
     def part(self) -> tuple[CPUEngine, list[tuple[int, int]]] | None:
         """Stretches of the recording, and where they are."""
@@ -470,10 +488,10 @@ class CPUEngine:
         l1, l2 = penalties.l1_H, penalties.l2_H
         gradient = self._gradients.get((problem, H), lambda: problem.confined.gradient(H))
         C = statistics.C if statistics.C_data is None else statistics.C_data
-        K, m = self.problem.K, -(-len(H) // _RUN)
+        K, m = self.problem.K, -(-len(H) // RUN)
         parts, flags = np.empty((m, 4 + 2 * K)), np.zeros(m + 2, dtype=np.int64)
         problem_of_H = statistics.A, statistics.E, statistics.bounds, l1, l2, self.model.n_motifs
-        args = H, gradient, C, *problem_of_H, _RUN, parts, flags
+        args = H, gradient, C, *problem_of_H, RUN, parts, flags
         self.workers.together(lambda n: sums_H(*args, n), 4 * _SECONDS * H.size)
         fitted, slope, above, below, *each = parts.sum(axis=0)
         known = float(fitted), float(slope), float(above), float(below)
@@ -526,14 +544,9 @@ class CPUEngine:
         return self._motif_problems.get((W, H), lambda: self._new_motif_problem(W, H))
 
     def _new_motif_problem(self, W: Array, H: Array) -> WStatistics:
-        problem, model, workers = self.problem, self.model, self.workers
+        model, workers = self.model, self.workers
         P, B = self._all_columns(W, H)
-        slope = None
-        matches = model.penalties.between_matches()
-        if matches is not None:
-            nearby = smoothed(H, Padding(problem.bounds, model.L)) @ matches.astype(H.dtype)
-            nearby[~problem.allowed] = 0
-            slope = data_products(problem, nearby, workers)
+        slope = self._slope_of_matches(H)
         if model.held is not None:
             fixed = np.tile(model.held, model.L)
             explained = W.reshape(P.shape)[:, fixed] @ B[np.ix_(fixed, ~fixed)]
@@ -542,6 +555,20 @@ class CPUEngine:
         if slope is None:
             return WStatistics(P, B, workers)
         return WStatistics(P - slope, B, workers, slope, P_data=P)
+
+    def _slope_of_matches(self, H: Array) -> Array | None:
+        """Of the penalty on matches with what others explain, (N, L·K); None without one."""
+        nearby = self._near_activations(H)
+        return None if nearby is None else data_products(self.problem, nearby, self.workers)
+
+    def _near_activations(self, H: Array) -> Array | None:
+        """What activations of others are near, (T, K), weighed by that penalty."""
+        problem, matches = self.problem, self.model.penalties.between_matches()
+        if matches is None:
+            return None
+        nearby = smoothed(H, Padding(problem.bounds, problem.L)) @ matches.astype(H.dtype)
+        nearby[~problem.allowed] = 0
+        return nearby
 
     def _all_columns(self, W: Array, H: Array) -> tuple[Array, Array]:
         """P and B of all components, with what is quadratic in the motifs."""

@@ -7,6 +7,7 @@ them, in whatever memory order they came. What has no usable address is read blo
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +16,9 @@ import numpy.typing as npt
 from motifold.data import Segment
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.threads import SECONDS_OF_MULTIPLICATION, Workers
-from motifold.kernels.passes import pass_one, pass_residual, pass_two
+from motifold.kernels.passes import pass_one, pass_residual, pass_two, products_of_blocks
 from motifold.model import Array
-from motifold.model.motifs import oldest_first
+from motifold.model.motifs import newest_first, oldest_first
 
 # Blocks: so many, where they are not too short for the matrix products.
 _BLOCKS, _SHORT = 64, 512
@@ -27,6 +28,8 @@ _HEADROOM = 40
 # Groups of blocks whose sums are taken in the data's precision: at most so many, for the threads'
 # sake, and bytes that their sums may take.
 _GROUPS, _GROUP_BYTES = 32, 2**25
+# Of data that is read block by block: blocks and bytes of it that are worked on together.
+_BATCH_BLOCKS, _BATCH_BYTES = 64, 2**25
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ class WorkList:
     columns: bool = False
     readable: bool = True
     scale: float = 1.0
-    data: Array | None = None
+    data: tuple[Array, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -72,15 +75,40 @@ def lag_products(
     whole = work_list(problem)
     if whole.readable or not read:
         return _products_of_part(whole, H, N, base, workers), base
-    for group in range(len(whole.groups) - 1):
-        # The sums of a group are in the data's precision, as those of the kernel are.
-        P_group, base_group = np.zeros(P.shape, dtype=H.dtype), np.zeros(base.shape)
-        for block in range(*whole.groups[group : group + 2]):
-            part = block_alone(problem, whole, block)
-            P_group += _products_of_part(part, H, N, base_group, workers).astype(H.dtype)
-        P += P_group
-        base += base_group
-    return whole.scale * P, base
+    of_group, base_of_group = np.zeros((L * K, N), dtype=H.dtype), np.zeros(base.shape)
+    total, ends = np.zeros((L * K, N)), set((whole.groups[1:] - 1).tolist())
+    for first, part in batches(problem, whole):
+        products, smalls = _products_of_blocks(part, H, N, L * K, workers)
+        for i in range(len(products)):
+            # In the order and precision of the kernel that has all of the data.
+            of_group += products[i]
+            base_of_group += smalls[i]
+            if first + i in ends:
+                total += of_group
+                base += base_of_group
+                of_group[:], base_of_group[:] = 0, 0
+    P = newest_first(np.ascontiguousarray(whole.scale * total.T), L).reshape(P.shape)
+    return P, base
+
+
+def _products_of_blocks(
+    part: WorkList, H: Array, N: int, LK: int, workers: Workers
+) -> tuple[Array, Array]:
+    """H̃·X (blocks, L·K, N) and the lag products (blocks, K, L·K) of every block of a part."""
+    K, m = H.shape[1], len(part.blocks) - 1
+    products = workers.buffer("sums", (m, LK, N), H.dtype)
+    smalls, flags = np.empty((m, K, LK), H.dtype), np.zeros(m + 2, dtype=np.int64)
+
+    def work(threads: int) -> None:
+        buffers = (
+            workers.buffer("windows", (part.rows, LK), H.dtype),
+            workers.buffer("data", (part.rows, N), H.dtype),
+        )
+        lists = part.pieces, part.blocks, part.columns
+        products_of_blocks(H, *lists, buffers, products, smalls, flags, threads)
+
+    workers.together(work, SECONDS_OF_MULTIPLICATION * (N + K) * LK * part.n_rows)
+    return products, smalls
 
 
 def _products_of_part(part: WorkList, H: Array, N: int, base: Array, workers: Workers) -> Array:
@@ -112,15 +140,26 @@ def correlation(problem: Problem, W: Array, workers: Workers) -> Array:
     whole = work_list(problem)
     if whole.readable:
         _correlate_part(whole, W_tilde, C, workers)
-    for block in range(0 if whole.readable else len(whole.blocks) - 1):
-        part = block_alone(problem, whole, block)
+    for _, part in [] if whole.readable else batches(problem, whole):
         halos = _correlate_part(part, W_tilde, C, workers)
-        own, start = part.pieces[0, 4:]  # what it adds to the block before
-        there = min(L - 1, own - start)
-        C[own - there : own] += halos[0].reshape(L - 1, K)[L - 1 - there :]
+        add_to_rows_before(part, halos.reshape(-1, L - 1, K), C)
     if whole.scale != 1:
         C *= problem.dtype.type(whole.scale)
     return C
+
+
+def add_to_rows_before(part: WorkList, halos: Array, C: Array) -> None:
+    """Add what the blocks of a part have for rows before its own (changes C).
+
+    halos : (blocks, L − 1, K), of every block for the rows before it
+    """
+    reach, begins = halos.shape[1], part.pieces[0, 4]
+    for i, first in enumerate(part.blocks[:-1]):
+        own, start = part.pieces[first, 4:]
+        low, high = max(own - reach, start), min(own, begins)
+        if low >= high:
+            return  # nor do those behind it reach so far
+        C[low:high] += halos[i, low - own + reach : high - own + reach]
 
 
 def _correlate_part(part: WorkList, W: Array, C: Array, workers: Workers) -> Array:
@@ -153,7 +192,7 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
     whole = work_list(problem)
     scale = problem.dtype.type(whole.scale)
 
-    def of_part(part: WorkList) -> float:
+    def of_part(part: WorkList) -> list[float]:
         m = len(part.blocks) - 1
         norms, flags = np.empty(m), np.zeros(m + 2, dtype=np.int64)
 
@@ -167,29 +206,49 @@ def squared_residual(problem: Problem, W: Array, H: Array, workers: Workers) -> 
             pass_residual(H, W_tilde, *lists, buffers, scale, norms, flags, threads)
 
         workers.together(work, SECONDS_OF_MULTIPLICATION * N * L * K * part.n_rows)
-        return sum(norms.tolist())
+        return norms.tolist()
 
     if whole.readable:
-        return of_part(whole)
-    return sum(of_part(block_alone(problem, whole, i)) for i in range(len(whole.blocks) - 1))
+        return sum(of_part(whole))
+    return sum(norm for _, part in batches(problem, whole) for norm in of_part(part))
 
 
-def block_alone(problem: Problem, whole: WorkList, block: int) -> WorkList:
-    """A block by itself, copied: where the data has no address that a kernel could use."""
-    pieces = whole.pieces[slice(*whole.blocks[block : block + 2])].copy()
+def batches(problem: Problem, whole: WorkList) -> Iterator[tuple[int, WorkList]]:
+    """Runs of blocks with the number of the first, read from sources that have no address.
+
+    Each has enough blocks for all threads; no bit depends on how many they are.
+    """
+    rows = np.add.reduceat(whole.pieces[:, 3], whole.blocks[:-1])
+    row_bytes = problem.N * problem.dtype.itemsize
+    sum_bytes = problem.N * problem.L * problem.K * problem.dtype.itemsize
+    most = max(1, min(_BATCH_BLOCKS, _GROUP_BYTES // sum_bytes))
+    first, n_blocks = 0, len(whole.blocks) - 1
+    while first < n_blocks:
+        last, nbytes = first + 1, rows[first] * row_bytes
+        while last < min(n_blocks, first + most):
+            nbytes += rows[last] * row_bytes
+            if nbytes > _BATCH_BYTES:
+                break
+            last += 1
+        yield first, _read_batch(problem, whole, first, last)
+        first = last
+
+
+def _read_batch(problem: Problem, whole: WorkList, first: int, last: int) -> WorkList:
+    """Blocks first to last by themselves: views of what the sources have ready, or copies."""
+    pieces = whole.pieces[whole.blocks[first] : whole.blocks[last]].copy()
     found = np.searchsorted(problem.bounds[:, 0], pieces[:, 5])
-    parts = [
-        problem.segments[i].rows(own - start, own - start + n)
-        for i, (n, own, start) in zip(found, pieces[:, 3:].tolist(), strict=True)
-    ]
-    data = np.array(parts[0], order="C") if len(parts) == 1 else np.concatenate(parts)
-    if whole.scale != problem.scale:
-        data *= data.dtype.type(problem.scale)
-    before = np.cumsum(pieces[:, 3]) - pieces[:, 3]
-    pieces[:, 0] = data.ctypes.data + before * data.strides[0]
-    pieces[:, 1:3] = data.strides
-    alone = np.array([0, 1])
-    return WorkList(pieces, np.array([0, len(pieces)]), alone, len(data), data=data)
+    parts = []
+    for i, (n, own, start) in zip(found, pieces[:, 3:].tolist(), strict=True):
+        part = problem.segments[i].rows(own - start, own - start + n)
+        if whole.scale != problem.scale:
+            part = part * part.dtype.type(problem.scale)
+        parts.append(part if _has_address(part) else np.array(part, dtype=problem.dtype))
+    pieces[:, 0] = [part.ctypes.data for part in parts]
+    pieces[:, 1:3] = [part.strides for part in parts]
+    blocks = whole.blocks[first : last + 1] - whole.blocks[first]
+    longest = int(np.add.reduceat(pieces[:, 3], blocks[:-1]).max())
+    return WorkList(pieces, blocks, np.arange(last - first + 1), longest, data=tuple(parts))
 
 
 def _has_address(X: Array | None) -> bool:
@@ -199,7 +258,8 @@ def _has_address(X: Array | None) -> bool:
 def work_list(problem: Problem) -> WorkList:
     """The blocks of a problem, made once."""
     if "work list" not in problem.kept:
-        problem.kept["work list"] = _new_work_list(problem)
+        spans = [(0, len(segment)) for segment in problem.segments]
+        problem.kept["work list"] = work_list_of(problem, spans)
     return problem.kept["work list"]
 
 
@@ -219,15 +279,15 @@ def _place(segment: Segment) -> tuple[int, int, int, int]:
     return 0, 0, 0, 0
 
 
-def _new_work_list(problem: Problem) -> WorkList:
-    """The blocks of a problem; those that together are not longer than one become one."""
+def work_list_of(problem: Problem, spans: Sequence[tuple[int, int]]) -> WorkList:
+    """The blocks of some rows, a to b of every segment; short ones are taken together."""
     rows = min(problem.block_rows, max(_SHORT, -(-problem.T // _BLOCKS)))
     pieces: list[tuple[int, ...]] = []
     blocks, filled = [0], 0
-    for segment in problem.segments:
+    for segment, (first, last) in zip(problem.segments, spans, strict=True):
         start, (address, step, *rest) = segment.start, _place(segment)
-        for a in range(0, len(segment), rows):
-            n = min(rows, len(segment) - a)
+        for a in range(first, last, rows):
+            n = min(rows, last - a)
             if filled and filled + n > rows:
                 blocks.append(len(pieces))
                 filled = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -72,12 +73,14 @@ class Problem:
         background: bool = False,
         signed: bool = False,
         support: Mask | None = None,
+        look: Callable[..., Facts] = scan,
     ) -> Problem:
         """The problem of some data, whose values are checked, and the penalties in its scale.
 
         With a background it is the last of K components. ``signed``: values may be below zero.
+        ``look``: who reads the data once for its facts.
         """
-        facts = scan(data, L * K, nonnegative=not signed)
+        facts = look(data, L * K, nonnegative=not signed)
         facts.check_room(L)
         penalties = (penalties or Penalties((), K, background)).rescaled(facts.scale, loss.beta)
         settings = boundary, penalties, facts.scale, fixed, loss, background, signed
@@ -170,7 +173,7 @@ class Problem:
     def _hidden(self) -> list[list[HiddenBlock]]:
         if all(segment.observed is None for segment in self.segments):
             return []
-        groups = [[_hidden_block(*block) for block in group] for group in self.groups()]
+        groups = [[hidden_block(*block) for block in group] for group in self.groups()]
         found = [[block for block in group if block is not None] for group in groups]
         return [group for group in found if group]
 
@@ -188,7 +191,7 @@ class Problem:
         return features, starts
 
 
-def _hidden_block(segment: Segment, a: int, b: int) -> HiddenBlock | None:
+def hidden_block(segment: Segment, a: int, b: int) -> HiddenBlock | None:
     """The missing entries of a block, if there are any."""
     if segment.observed is None:
         return None

@@ -184,7 +184,7 @@ def w_statistics(problem: Problem, H: Array, workers: Workers) -> WStatistics:
     """Data pass 1: P = X H̃ᵀ and B = H̃H̃ᵀ, added up over blocks and segments in float64."""
     L, K, dtype = problem.L, problem.K, problem.dtype
     P, base = _products(problem, H, workers)
-    B = _gram_from_tail(base.reshape(K, L, K), _tail_products(H, problem.bounds, L))
+    B = gram_from_tail(base.reshape(K, L, K), tail_products(H, problem.bounds, L))
     return WStatistics(P, B.astype(dtype, copy=False), workers)
 
 
@@ -238,7 +238,7 @@ def _spectra(problem: Problem) -> Spectra | None:
     return problem.kept["spectra"]
 
 
-def _tail_products(H: Array, bounds: np.ndarray, L: int) -> Array:
+def tail_products(H: Array, bounds: np.ndarray, L: int) -> Array:
     """Products of the last L rows of every segment, newest first, zeros where it has fewer.
 
     (L·K, L·K) in float64, summed over segments, some of them at a time.
@@ -256,11 +256,11 @@ def _tail_products(H: Array, bounds: np.ndarray, L: int) -> Array:
     return sums
 
 
-def _gram_from_tail(base: Array, products: Array) -> Array:
+def gram_from_tail(base: Array, products: Array) -> Array:
     """B (L·K, L·K) from the sums that all lags share and what the last rows of H add.
 
     base (K, L, K): Σ_s H[s, j] H[s+d, k] over s ≤ T−L, as [j, d, k]. products: of the last L rows,
-    see ``_tail_products`` (changes it). All terms are nonnegative and only added, so a true zero
+    see ``tail_products`` (changes it). All terms are nonnegative and only added, so a true zero
     stays zero (running the recursion the other way subtracts, and HALS would divide by −3e-16).
     """
     K, L, _ = base.shape

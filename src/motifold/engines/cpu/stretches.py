@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
-from motifold.data import scan
+from motifold.data import Facts, scan
 from motifold.data.facts import weighed
 from motifold.engines.cpu.problem import Problem
 
@@ -18,10 +19,13 @@ _LEAST_BINS = 1000
 _LARGEST_SHARE = 4
 
 
-def stretches(problem: Problem) -> tuple[Problem, list[tuple[int, int]]] | None:
+def stretches(
+    problem: Problem, look: Callable[..., Facts] = scan, *, read: bool = True
+) -> tuple[Problem, list[tuple[int, int]]] | None:
     """Evenly spaced stretches of the recording as a problem of their own, and their rows of H.
 
-    None where the recording is too short for it to pay. Nothing of X is copied.
+    None where the recording is too short for it to pay. Nothing of X is copied. ``look`` as in
+    ``Problem.of``; ``read``: whether what is on disk may be read for it.
     """
     T, K, L = problem.T, problem.K, problem.L
     bins = max(
@@ -40,9 +44,9 @@ def stretches(problem: Problem) -> tuple[Problem, list[tuple[int, int]]] | None:
     ]
     wanted = max(1, round(bins * len(pieces) / T))
     chosen = [pieces[(2 * i + 1) * len(pieces) // (2 * wanted)] for i in range(wanted)]
-    data = problem.data.stretches(chosen)
+    data = problem.data.stretches(chosen, read=read)
     weights = problem.weights
-    facts = scan(data, K * L, nonnegative=False, scale=problem.scale)
+    facts = look(data, K * L, nonnegative=False, scale=problem.scale)
     if weights is not None:
         facts = weighed(facts, data, weights, K * L)
     penalties = problem.model.penalties.on_part(data.T / T)

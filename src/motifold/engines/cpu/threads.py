@@ -10,7 +10,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -138,12 +137,7 @@ class Workers:
             self._gang = _Gang(self.n_threads - 1)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._gang is not None:
             self._gang.dismiss()
             self._gang = None

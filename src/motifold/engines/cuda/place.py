@@ -5,12 +5,13 @@ None follows the data: arrays of CuPy and tensors of torch that are on a GPU sta
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from motifold.data import Data, Segments
+from motifold.data import Data, Facts, Segments, scan
 from motifold.data.validation import check_mask, is_list_of_segments, recording_of
 from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
 from motifold.engines.cuda.device import Device, device_of, is_name
@@ -136,11 +137,16 @@ class Place:
 
     # --- the way in and the way out -----------------------------------------------------------
 
-    def recording_of(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Data:
-        """The recording; what is on the device stays there, what is on another one does not."""
+    def recording_of(
+        self, X: Any, lengths: Any, segments: Any, mask: Any, limit: int | None = None
+    ) -> Data:
+        """The recording; what is on the device stays there, what is on another one does not.
+
+        Of what is on disk ``limit`` bytes are held in memory.
+        """
         mask = on_host(mask)
         if self.kind is None or self.device is None:
-            return recording_of(on_host(X), lengths, segments, mask)
+            return recording_of(on_host(X), lengths, segments, mask, limit=limit)
         listed = is_list_of_segments(X)
         if listed and (lengths is not None or segments is not None):
             raise ValueError("X is a list of segments already: give no lengths or segments.")
@@ -186,6 +192,21 @@ class Place:
         xp = self.device.xp
         seen = self.device.put(observed)
         return DeviceSource(xp.where(seen, source.array, source.dtype.type(0)), source.host)
+
+    def look_for(self, parameters: Any) -> Callable[..., Facts]:
+        """Who looks at the data for the problem with these parameters."""
+        return scan
+
+    def safely(self, engine: CPUEngine, work: Callable[[], Any]) -> Any:
+        """What the work gives; where the place can lose what it holds, it is done again."""
+        return work()
+
+    def watched(self, engine: CPUEngine, record: Any, callback: Any, kept: bool = False) -> Any:
+        """The callback of a fit, by which a place may see it go on.
+
+        ``kept``: whether somebody will ask for its state even when it has been broken off.
+        """
+        return callback
 
     def engine(self, problem: Problem, workers: Workers, solver: Any = None) -> CPUEngine:
         """The engine for a problem; with a solver, an error where it does not run there."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from motifold.engines.cpu import sparse
-from motifold.engines.cpu.passes import WorkList, block_alone, work_list
+from motifold.engines.cpu.passes import WorkList, add_to_rows_before, batches, work_list
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.ratios.reference import reference
 from motifold.engines.cpu.threads import SECONDS_OF_MULTIPLICATION, Workers
@@ -67,7 +68,7 @@ def of_motifs(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
         below[...] += Q
         divergence += sum(divergences.tolist())
 
-    for part in [whole] if whole.readable else _blocks_alone(problem, whole):
+    for part in [whole] if whole.readable else _batches(problem, whole):
         add_part(part)
     dtype = problem.dtype
     parts = above.astype(dtype, copy=False), below.astype(dtype, copy=False)
@@ -107,12 +108,11 @@ def of_activations(problem: Problem, W: Array, H: Array, workers: Workers) -> Ra
         divergence = set_part(whole)[1]
     else:
         divergence = 0.0
-        for part in _blocks_alone(problem, whole):
+        for part in _batches(problem, whole):
             halos, more = set_part(part)
             divergence += more
-            own, start = part.pieces[0, 4:]  # what it adds to the block before
-            there = min(L - 1, own - start)
-            C[:, own - there : own] += halos[:, 0].reshape(-1, L - 1, K)[:, L - 1 - there :]
+            for before, target in zip(halos, C, strict=True):
+                add_to_rows_before(part, before.reshape(-1, L - 1, K), target)
     below = C[1] if two else _placed_sums(problem, W)
     return Ratios(C[0], below, settled_divergence(problem, divergence))
 
@@ -216,5 +216,5 @@ def _masks(problem: Problem, part: WorkList) -> np.ndarray:
     return table
 
 
-def _blocks_alone(problem: Problem, whole: WorkList) -> Any:
-    return (block_alone(problem, whole, i) for i in range(len(whole.blocks) - 1))
+def _batches(problem: Problem, whole: WorkList) -> Iterator[WorkList]:
+    return (part for _, part in batches(problem, whole))

@@ -1,0 +1,92 @@
+"""How much memory may be taken: said by the user, or a share of what the machine has."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from contextlib import suppress
+from numbers import Real
+from pathlib import Path
+
+# Of the machine's memory, where nothing is said: others live there, too.
+_SHARE = 0.5
+_ALL = 2**60  # more than any machine has
+_UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+# Arrays of the size of the activations that a fit takes at most, by bytes of a number; what must
+# be left for rows of X.
+_ARRAYS, _LEAST_SHARE = {4: 15, 8: 11}, 0.1
+_CONTROL_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+
+
+def bytes_of(limit: str | float | None) -> int:
+    """A limit such as ``"4GB"``, ``"512 MiB"`` or a number of bytes; None: half of the machine's.
+
+    Examples
+    --------
+    >>> from motifold.data.memory import bytes_of
+    >>> bytes_of("2GB"), bytes_of("1.5 MiB"), bytes_of(1e6)
+    (2000000000, 1572864, 1000000)
+    """
+    if limit is None:
+        return int(_SHARE * machine_bytes())
+    found = None
+    if isinstance(limit, str):
+        found = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*([KMGT]?)(i?)B?\s*", limit, re.IGNORECASE)
+        if found is not None:
+            number, unit, binary = found.groups()
+            nbytes = float(number) * (1024 if binary else 1000) ** _UNITS[unit.upper()]
+    elif isinstance(limit, Real) and not isinstance(limit, bool):
+        nbytes, found = float(limit), True
+    if found and nbytes == math.inf:
+        return _ALL
+    if not found or not 1 <= nbytes < _ALL:
+        raise ValueError(
+            f'memory_limit must be a size such as "4GB" or "512MB", a number of bytes, or None, '
+            f"not {limit!r}."
+        )
+    return int(nbytes)
+
+
+def machine_bytes() -> int:
+    """Memory that this process could have: the machine's, or that of its control group."""
+    known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if _has_sysconf() else []
+    for file in _CONTROL_GROUPS:
+        with suppress(OSError, ValueError):  # "max": none is set
+            known.append(int(Path(file).read_text()))
+    return min(known, default=4 * 2**30)
+
+
+def _has_sysconf() -> bool:
+    return "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})
+
+
+def room_for_rows(limit: str | float | None, T: int, K: int, itemsize: int) -> int:
+    """Bytes that the activations (T, K) leave of a limit for rows of X.
+
+    Where they leave little that is an error, if the user has set the limit.
+    """
+    nbytes = bytes_of(limit)
+    taken = _ARRAYS[itemsize] * T * K * itemsize
+    left = nbytes - taken
+    if left < _LEAST_SHARE * nbytes:
+        if limit is not None:
+            raise ValueError(
+                f"memory_limit={limit!r}: the activations, {T} bins × {K} motifs, take up to "
+                f"{told(taken)} themselves. Allow {told(taken / (1 - _LEAST_SHARE))} or more, or "
+                "fit a part of the recording."
+            )
+        left = int(_LEAST_SHARE * nbytes)
+    return left
+
+
+def told(nbytes: float) -> str:
+    """A number of bytes for people.
+
+    Examples
+    --------
+    >>> from motifold.data.memory import told
+    >>> told(2e9), told(150_000)
+    ('2.0 GB', '0.15 MB')
+    """
+    return f"{nbytes / 1e9:.1f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.2g} MB"
