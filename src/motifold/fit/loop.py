@@ -12,6 +12,7 @@ from motifold.engines.base import Activations, ByRatios, Engine, Motifs
 from motifold.fit.clock import Clock
 from motifold.fit.moves import centred, revived, started_on_less
 from motifold.fit.ratios import RatioDescent
+from motifold.fit.reshape import reshaped
 from motifold.fit.state import LoopState, Patience
 from motifold.fit.step import Descent, Rules
 from motifold.fit.stop import Ending, StopReason
@@ -20,8 +21,9 @@ from motifold.solvers import Solver
 # "stalled": within this many iterations the objective fell by less than tol², relatively. (Near a
 # minimum J is above it by the square of what the KKT residual is.)
 _PATIENCE = 30
-# A start is compared with the best one from this iteration on.
-_FIRST_LOOK = 16
+# A start is compared with the best one from this iteration on; where motifs are reshaped, which may
+# bring it far ahead at once, only when they have been.
+_FIRST_LOOK, _FIRST_LOOK_RESHAPED = 16, 64
 
 
 class Loop:
@@ -72,14 +74,18 @@ class Loop:
     def _next(self, state: LoopState, clock: Clock) -> LoopState:
         """The state after a move, if there is one to gain from, or else after an iteration."""
         descent = self.descent
-        for move in (started_on_less, revived, centred):
+        for move in (started_on_less, revived, centred, reshaped):
             moved = move(descent, state, clock)
             if moved is not None and moved.iteration > state.iteration:
                 return moved
             state = moved or state  # it may have learnt that it need not be tried again
         state = descent.iterate(state, clock)
-        # What has converged is centred once more, and then goes on.
-        return (state.over and centred(descent, state, clock)) or state
+        # What has converged is centred or reshaped once more, and then goes on.
+        for move in (centred, reshaped) if state.over else ():
+            state = move(descent, state, clock) or state
+            if not state.over:
+                break
+        return state
 
     def _judged(self, state: LoopState, clock: Clock) -> LoopState:
         """The state with its reason to stop, of those that need no certificate."""
@@ -106,11 +112,12 @@ class Loop:
     def _is_outdone(self, state: LoopState) -> bool:
         """Whether J will hardly fall below what another start has reached.
 
-        After m iterations (16, 32, 64, …): if J falls like J∞ + c/m, then J∞ is as far below J as J
+        After m iterations, a power of 2: if J falls like J∞ + c/m, then J∞ is as far below J as J
         is below its value after m/2. Twice that is granted. What is ahead is never given up.
         """
         m = state.iteration
-        if state.objective <= self.to_beat or m < _FIRST_LOOK or m & (m - 1):
+        first = _FIRST_LOOK_RESHAPED if self.descent.reshapes else _FIRST_LOOK
+        if state.objective <= self.to_beat or m < first or m & (m - 1):
             return False
         halfway = state.course_before(m // 2 + 1)
         assert halfway is not None

@@ -11,7 +11,7 @@ import numpy as np
 
 from motifold.engines.base import Activations, Engine, Motifs
 from motifold.fit.clock import Clock
-from motifold.fit.state import LoopState, Tries
+from motifold.fit.state import LoopState
 from motifold.fit.step import Descent
 from motifold.fit.stop import StopReason
 from motifold.model import Array
@@ -144,7 +144,7 @@ def centred(descent: Descent, state: LoopState, clock: Clock) -> LoopState | Non
     for motifs in [off] * (len(off) > 1) + [[k] for k in off]:
         new = _after_shifts(descent, state, {int(k): int(shifts[k]) for k in motifs}, clock)
         if new is not None:
-            tries = Tries(state.tries.revivals, state.tries.centrings + converged)
+            tries = replace(state.tries, centrings=state.tries.centrings + converged)
             return replace(new, iteration=m + 1, tries=tries)
     return None
 

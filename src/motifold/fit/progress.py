@@ -1,17 +1,29 @@
-"""Progress bars, drawn by tqdm: one for the loop, one for any other work."""
+"""Progress, drawn by tqdm: a bar for the loop, one for any other work; lines where it is a log."""
 
 from __future__ import annotations
 
+import math
 import sys
-from types import TracebackType
+from contextlib import AbstractContextManager
 
 from tqdm import tqdm
 
 from motifold.fit.state import LoopState
 
+# No time that is left: nobody knows how many iterations a fit will need. What is told has the
+# place of a unit, since tqdm puts a comma before a postfix.
+_FORMAT = "{desc}: {percentage:3.0f}%|{bar}| {unit}"
+# Of a bar, until its start has ended: there may be more to do than it seems.
+_NEARLY = 0.99
+
+
+def watched() -> bool:
+    """Whether somebody sees a line change: at a terminal or in a notebook, not in a log."""
+    return sys.stderr.isatty() or "ipykernel" in sys.modules
+
 
 def work_bar(total: int, name: str, unit: str, *, shown: bool = True) -> tqdm:
-    """A bar for work of a known amount; large amounts are written as 1.2M."""
+    """A bar for work of a known amount, where it is watched; large amounts are written as 1.2M."""
     return tqdm(
         total=total,
         desc=name,
@@ -19,60 +31,131 @@ def work_bar(total: int, name: str, unit: str, *, shown: bool = True) -> tqdm:
         unit_scale=total > 10_000,
         file=sys.stderr,
         dynamic_ncols=True,
-        disable=not shown,
+        disable=not (shown and watched()),
     )
 
 
-class ProgressBar:
-    """One line per start: iterations, loss, KKT residual. A context manager and a callback."""
+def log_line(text: str) -> None:
+    """Write a line on stderr, where bars are drawn, too."""
+    tqdm.write(text, file=sys.stderr)
 
-    def __init__(self, max_iter: int, n_init: int, shown: bool) -> None:
+
+class Way:
+    """How much of its way a start has gone to whatever will end it first, as far as one can see.
+
+    Time runs evenly to its part of ``max_time``, iterations to ``max_iter``; the KKT residual falls
+    to ``tol`` about evenly on a logarithmic scale. The furthest of the three counts.
+    """
+
+    def __init__(self, max_iter: int, tol: float, seconds: float) -> None:
+        self._max_iter = max_iter
+        self._tol = tol
+        self._seconds = seconds
+        self._began: float | None = None
+        self._residual = math.nan  # the first that was known
+        self.share = 0.0
+
+    def __call__(self, state: LoopState) -> float:
+        """The share at this iteration; it never falls, though the residual may rise."""
+        if self._began is None:
+            self._began = state.seconds
+        elapsed = (state.seconds - self._began) / self._seconds
+        shares = (state.iteration / self._max_iter, elapsed, self._to_tol(state))
+        self.share = min(_NEARLY, max(self.share, *shares))
+        return self.share
+
+    def _to_tol(self, state: LoopState) -> float:
+        residual = float(state.kkt_residual)
+        if not (self._tol > 0 and 0 < residual < math.inf):
+            return 0.0
+        if math.isnan(self._residual):
+            self._residual = residual
+        if self._residual <= self._tol:
+            return 1.0
+        return math.log(self._residual / residual) / math.log(self._residual / self._tol)
+
+
+class ProgressBar(AbstractContextManager["ProgressBar"]):
+    """One line per start: its way, iterations, time, loss, KKT residual. A callback of the loop.
+
+    In a log, where nothing can be drawn over, the line is written when the start has ended.
+    """
+
+    def __init__(
+        self,
+        max_iter: int,
+        n_init: int,
+        shown: bool,
+        *,
+        tol: float = 0.0,
+        max_time: float | None = None,
+    ) -> None:
         self._max_iter = max_iter
         self._n_init = n_init
         self._shown = shown
+        self._tol = tol
+        self._max_time = math.inf if max_time is None else max_time
         self._start = 0
+        self._iteration = 0  # not the state itself, which has all activations
+        self._line = ""
+        self._way: Way | None = None
         self._bar: tqdm | None = None
 
-    def __enter__(self) -> ProgressBar:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._close()
 
     def __call__(self, state: LoopState) -> bool:
         """Show the state of an iteration; never asks to stop."""
         if not self._shown:
             return False
-        if self._bar is None or state.iteration <= self._bar.n:
-            self._next_bar()
-        assert self._bar is not None
-        self._bar.update(state.iteration - self._bar.n)
-        self._bar.set_postfix_str(
-            f"loss {state.loss:.4f}, KKT {state.kkt_residual:.1e}", refresh=False
-        )
+        if self._way is None or state.iteration <= self._iteration:
+            self._next_start(state)
+        assert self._way is not None
+        self._iteration, self._line = state.iteration, self._told(state)
+        share = self._way(state)
+        if self._bar is not None:
+            self._bar.unit = self._line
+            self._bar.update(share - self._bar.n)
         return False
 
     def tell(self, sentence: str) -> None:
         """Write a line below the bars, where there are any."""
         if self._shown:
             self._close()
-            tqdm.write(sentence, file=sys.stderr)
+            log_line(sentence)
+
+    @property
+    def _name(self) -> str:
+        return "CNMF" if self._n_init == 1 else f"CNMF {self._start}/{self._n_init}"
+
+    def _told(self, state: LoopState) -> str:
+        limit = f" of {self._max_time:g}" if self._max_time < math.inf else ""
+        words = [f"{state.iteration} it", f"{state.seconds:.1f}{limit} s", f"loss {state.loss:.4f}"]
+        if state.kkt_residual < math.inf:
+            aim = f" → {self._tol:.0e}" if self._tol > 0 else ""
+            words.append(f"KKT {state.kkt_residual:.1e}{aim}")
+        return ", ".join(words)
 
     def _close(self) -> None:
         """Leave a full bar: a start that converged is done, however few iterations it took."""
         if self._bar is not None:
-            self._bar.total = self._bar.n
+            self._bar.update(1 - self._bar.n)
             self._bar.close()
+        elif self._line:
+            log_line(f"{self._name}: {self._line}")
+        self._bar, self._line = None, ""
 
-    def _next_bar(self) -> None:
+    def _next_start(self, state: LoopState) -> None:
         self._close()
         self._start += 1
-        name = "CNMF" if self._n_init == 1 else f"CNMF {self._start}/{self._n_init}"
-        self._bar = tqdm(
-            total=self._max_iter, desc=name, unit="it", file=sys.stderr, dynamic_ncols=True
-        )
+        left = max(self._max_time - state.seconds, 1e-3) / max(self._n_init - self._start + 1, 1)
+        self._way = Way(self._max_iter, self._tol, left)
+        if watched():
+            self._bar = tqdm(
+                total=1.0,
+                desc=self._name,
+                file=sys.stderr,
+                dynamic_ncols=True,
+                miniters=0,  # drawn when it is time, even where the bar itself does not move
+                bar_format=_FORMAT,
+            )

@@ -36,7 +36,8 @@ class RatioDescent(Descent):
         self, engine: ByRatios, solver: Solver, rules: Rules, *, judged: bool = True
     ) -> None:
         super().__init__(engine, solver, rules, judged=judged)
-        self.leaps = False  # of the moves made for squared error, only the start is used
+        # Of the moves made for squared error, only the start is used.
+        self.leaps = self.reshapes = False
         self._faster = rules.acceleration is not None
 
     def start(self, W: Motifs, H: Activations, seconds: float = 0.0) -> LoopState:

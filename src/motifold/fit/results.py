@@ -35,8 +35,7 @@ def fitted_attributes(
             order = np.argsort(-engine.power_shares(now.W, now.H)[:n], kind="stable")
     unit = np.where(scales > 0, scales, 1.0)
     components = (W / unit).transpose(2, 1, 0)[order]
-    H = engine.gather(now.H)[:, :n]
-    activations = in_data_scale(H, scales, model.scale, order, dtype)
+    activations = engine.delivered(now.H, scales, order)
     unit_of_error = model.scale ** (model.loss.beta / 2)
     reason = state.stop_reason
     background = None
@@ -60,13 +59,3 @@ def fitted_attributes(
         "origin_": None,
         "lengths_": engine.lengths,
     }
-
-
-def in_data_scale(
-    H: Array, scales: Array, scale: float, order: np.ndarray, dtype: np.dtype
-) -> Array:
-    """The activations (T, K) of motifs of norm 1, component by component: T × K takes memory."""
-    out = np.empty(H.shape, dtype=dtype)
-    for place, k in enumerate(order):
-        out[:, place] = H[:, k].astype(np.float64) * scales[k] / scale
-    return out

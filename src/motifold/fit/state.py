@@ -123,10 +123,14 @@ class Goal:
 
 @dataclass(frozen=True)
 class Tries:
-    """How often motifs were revived, and centred after the fit had converged."""
+    """How often motifs were revived, and centred after the fit had converged.
+
+    ``stuck`` is J where motifs were last reshaped in vain.
+    """
 
     revivals: int = 0
     centrings: int = 0
+    stuck: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -211,7 +215,7 @@ class LoopState:
 
     @property
     def _n_motifs(self) -> int:
-        return int(self.gather(self.now.H).shape[1]) - self.background
+        return int(self.gather(self.now.W).shape[2]) - self.background
 
     @property
     def history(self) -> History:
@@ -260,6 +264,7 @@ class LoopState:
             "gave_up_H": goal.ending is Ending.KEPT,
             "revivals": self.tries.revivals,
             "centrings": self.tries.centrings,
+            "stuck": self.tries.stuck,
             "reference_objective": self.patience.reference,
             "waited": self.patience.waited,
             "scale": self.scale,
@@ -305,7 +310,11 @@ class LoopState:
                 get("certify"),
                 Ending.KEPT if get("gave_up_H") else ending,
             ),
-            Tries(get("revivals"), get("centrings")),
+            Tries(
+                get("revivals"),
+                get("centrings"),
+                get("stuck") if "stuck" in arrays else np.inf,  # 0.1 did not reshape
+            ),
             Patience(get("reference_objective"), get("waited")),
             get("iteration"),
             get("seconds"),

@@ -39,11 +39,13 @@ class Acceleration:
     momentum : of the extrapolation between iterations, at first
     first_iterations : on a part of the recording, or without penalties that couple motifs, before
         the first one on the whole problem
+    reshape : whether motifs that are split or cut off are mended (``fit/reshape.py``)
     """
 
     inner: Inner = field(default_factory=lambda: Inner(max_sweeps=4))
     momentum: float = 0.5
     first_iterations: int = 16
+    reshape: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Descent:
         self.inner = faster.inner if faster else Inner()
         # Extrapolation, revival and sparse starts are not for a solver that cannot leave zero.
         self.leaps = faster is not None and leaves_zero(solver)
+        self.reshapes = self.leaps and faster is not None and faster.reshape
         self._momentum = faster.momentum if faster and self.leaps else 0.0
         facts = engine.facts
         rounding = 10 * float(np.finfo(facts.dtype).eps)

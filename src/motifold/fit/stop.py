@@ -24,6 +24,19 @@ class StopReason(StrEnum):
     STREAM = "stream"  # of partial_fit, which goes on
 
     @property
+    def words(self) -> str:
+        """What happened, for readers: "the fit …"."""
+        return {
+            StopReason.CONVERGED: "converged",
+            StopReason.STALLED: "made no more progress",
+            StopReason.MAX_ITER: "reached the limit of iterations",
+            StopReason.MAX_TIME: "reached the limit of time",
+            StopReason.CALLBACK: "was stopped by its callback",
+            StopReason.INTERRUPTED: "was interrupted",
+            StopReason.STREAM: "goes on with the stream",
+        }[self]
+
+    @property
     def remedy(self) -> str | None:
         """What to change to get further; None where that was the user's own wish."""
         return {
