@@ -2,16 +2,18 @@
 
 from motifold.data.held_out import HoldOut
 from motifold.findings.agreement import StartAgreement, dissimilarity, start_agreement
+from motifold.findings.averages import EventAverage, event_triggered_average
 from motifold.findings.consensus import Consensus, find_consensus
 from motifold.findings.discovery import Discovery, discover
-from motifold.findings.events import EventAverage, event_triggered_average, find_events
+from motifold.findings.events import find_events
 from motifold.findings.held_out import hold_out
 from motifold.findings.members import feature_table
 from motifold.findings.power import explained_power
 from motifold.findings.profiles import FeatureOrder, MotifExtent, motif_extent, sort_features
 from motifold.findings.refit import EventFit, refit_events
 from motifold.findings.sequences import SequenceTest, sequence_test
-from motifold.findings.shuffles import Sequenciness, Significance, sequenciness, significance
+from motifold.findings.sequential import Sequenciness, sequenciness
+from motifold.findings.shuffles import Significance, significance
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions
 from motifold.findings.sweeping import Sweep, sweep
 from motifold.findings.table import Table

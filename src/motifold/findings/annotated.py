@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from motifold.estimator import CNMF
-from motifold.findings.annotations import THRESHOLD, Annotations
+from motifold.findings.annotations import Annotations
 from motifold.findings.events import find_events
-from motifold.findings.peaks import default_refractory, typical
+from motifold.findings.peaks import THRESHOLD, default_refractory, typical
 from motifold.findings.table import Table
 
 COLUMNS = ("motif", "segment", "time", "bin", "strength")  # of no events
@@ -30,6 +30,7 @@ def annotated_events(
     rate: float = 1.0,
     threshold: float | None = None,
     refractory: float | None = None,
+    fdr: float | None = None,
     **more: Any,
 ) -> Table:
     """The events of ``find_events`` under annotations.
@@ -47,11 +48,16 @@ def annotated_events(
         The recording's, by ``recording_key``; None means that of the fit.
     threshold, refractory : float or None
         For all motifs; None means as annotated.
+    fdr : float or None
+        A false discovery rate in place of the thresholds, and of refractory times that are
+        annotated but for merged motifs.
     """
     verdicts = annotations.verdicts(key)
     rejected = frozenset() if verdicts is None else verdicts.rejected
     options: dict[str, Any] = {"lengths": lengths, "rate": rate, **more}
     options |= {"threshold": threshold, "refractory": refractory}
+    if fdr is not None:  # of all motifs at once: activations of one depend on the others
+        options["found"] = find_events(model, activations, fdr=fdr, **options)
     records = [
         {**record, "motif": k}
         for k in annotations.shown
@@ -72,17 +78,22 @@ def group_events(
     rate: float,
     threshold: float | None = None,
     refractory: float | None = None,
+    found: Table | None = None,
     **more: Any,
 ) -> Records:
     """Those of motif k and of the motifs merged into it, whatever was said of each.
 
-    In each record ``motif`` is the motif that it is an event of.
+    In each record ``motif`` is the motif that it is an event of. ``found``: the events of all
+    motifs, where they are known.
     """
     members = annotations.members(k)
-    found: Records = []
+    records: Records = []
     for member in members:
+        if found is not None:
+            records += found.where(motif=member).records
+            continue
         note = annotations.motifs[member]
-        found += motif_events(
+        records += motif_events(
             model,
             activations,
             member,
@@ -93,11 +104,11 @@ def group_events(
             **more,
         ).records
     if len(members) == 1:
-        return found
+        return records
     rest = annotations.motifs[k].refractory if refractory is None else refractory
     if rest is not None:
-        return apart(found, rest * rate)
-    return apart(found, max(default_refractory(model.components_[member]) for member in members))
+        return apart(records, rest * rate)
+    return apart(records, max(default_refractory(model.components_[member]) for member in members))
 
 
 def motif_events(

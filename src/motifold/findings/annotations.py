@@ -20,9 +20,9 @@ import numpy as np
 
 from motifold.estimator import CNMF
 from motifold.files import fingerprint, version_of, write_whole
+from motifold.findings.peaks import THRESHOLD
 
 ENDING = ".explore.json"
-THRESHOLD = 0.3  # as find_events has it
 _FORMAT, _VERSION = "motifold annotations", 1
 _MAX_BYTES = 64 * 2**20
 _MAX_NAME = 200

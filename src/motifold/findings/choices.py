@@ -19,6 +19,9 @@ _NEARLY = 0.03
 _NEARLY_PREDICTED = 0.1
 # What is predicted by chance: below, no length predicts anything.
 _BY_CHANCE = 0.002
+# Where fewer of the runs have a motif that is significant in data held out, there may be none: by
+# chance one in twenty has.
+_SIGNIFICANT_RUNS = 0.25
 # Motifs with a smaller share of the power do not count for the length.
 _LEAST_SHARE = 0.05
 
@@ -91,6 +94,22 @@ def mean_by(table: Table, parameter: str, measure: str) -> tuple[Floats, Floats]
 
 def suggest_n_components(table: Table) -> int | None:
     """The number of motifs that a table of runs suggests; None where it cannot tell.
+
+    0 where held-out data was tested and hardly a motif was significant there. Else by what predicts
+    best (``best_n_components``).
+    """
+    return 0 if _hardly_significant(table) else best_n_components(table)
+
+
+def _hardly_significant(table: Table) -> bool:
+    if "n_tested" not in table.columns or not table["n_tested"].any():
+        return False
+    tested = table["n_tested"] > 0
+    return bool((table["n_significant"][tested] > 0).mean() < _SIGNIFICANT_RUNS)
+
+
+def best_n_components(table: Table) -> int | None:
+    """The K, above 0, that a table of runs suggests; None where it cannot tell.
 
     By the test errors (``HoldoutCurve.suggested``) or, without, the K above 1 with the lowest mean
     DISSX, on which the seeds agree best.
@@ -223,7 +242,7 @@ def suggest_n_lags(table: Table, motifs: Table) -> int | None:
         return None
     if find_lag_curve(table) is None:
         return _by_extent(motifs)
-    curve = find_lag_curve(table, suggest_n_components(table))
+    curve = find_lag_curve(table, best_n_components(table))
     return None if curve is None else curve.suggested
 
 
@@ -238,6 +257,7 @@ def range_notes(table: Table, suggested: dict[str, Any]) -> list[str]:
         value = suggested.get(name)
         if value is not None and value == table[name].max():
             told.append(f"{name}: {value} is {which} tried; {then}.")
+    told += _significance_notes(table, suggested.get("n_components"))
     if "n_lags" in suggested and suggested["n_lags"] is None:
         told.append("n_lags: no length tried predicts held-out data; there may be no motifs.")
     elif suggested.get("n_lags") is not None and find_lag_curve(table) is None:
@@ -246,6 +266,27 @@ def range_notes(table: Table, suggested: dict[str, Any]) -> list[str]:
             'data (test="blocks") to be sure.'
         )
     return told
+
+
+def _significance_notes(table: Table, K: int | None) -> list[str]:
+    """What tests on held-out blocks say of the number that is suggested by prediction."""
+    if K == 0:
+        return [
+            "n_components: 0, since fewer than a quarter of the runs have a motif that is "
+            "significant in the block held out; weak ones need more data than a block: "
+            "motifold.discover."
+        ]
+    if K is None or "n_tested" not in table.columns or not table["n_tested"].any():
+        return []
+    numbers, significant = mean_by(table, "n_components", "n_significant")
+    most, at = float(significant.max()), int(numbers[significant.argmax()])
+    if at <= K or most < K + 0.5:
+        return []
+    return [
+        f"n_components: with {at} motifs {most:.1f} are significant in the block held out, on "
+        f"average. Beyond the {K} suggested they may be weak ones, or parts of the others: "
+        "motifold.discover tells."
+    ]
 
 
 def _by_extent(motifs: Table) -> int | None:

@@ -14,12 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 from motifold.data import Segments
 from motifold.data.masked import with_nan
 from motifold.data.observed import Shares, observed_shares
+from motifold.data.sources import is_stored
 from motifold.data.validation import check_mask, is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
 from motifold.findings.hidden import is_known
-from motifold.findings.overlap import power_of
 from motifold.findings.profiles import motif_extent
-from motifold.findings.rows import RowsOnDemand
+from motifold.findings.rows import RowsOnDemand, RowsOnDisk
+from motifold.findings.sparse_power import power_of
 from motifold.model import Mask
 from motifold.model.losses import Loss, loss_of
 from motifold.model.measures import ROWS, Deviance, Power
@@ -38,7 +39,7 @@ class Decomposition:
     model: CNMF
     H: Floats  # (T, K)
     segments: Segments
-    X: Floats | RowsOnDemand | None = None  # (T, N), NaN where an entry is missing
+    X: Floats | RowsOnDemand | RowsOnDisk | None = None  # (T, N), NaN where an entry is missing
     mask: Mask | None = None  # (T, N), True where observed, where there is no X to show it
 
     @classmethod
@@ -71,8 +72,8 @@ class Decomposition:
             return replace(found, mask=mask)
         return replace(found, X=_hiding(found._checked(X), mask))
 
-    def _checked(self, X: Any) -> Floats | RowsOnDemand:
-        data = stacked(X)
+    def _checked(self, X: Any) -> Floats | RowsOnDemand | RowsOnDisk:
+        data = RowsOnDisk.of(X, self.model.memory_limit) if is_stored(X) else stacked(X)
         if data.shape != self.shape:
             raise ValueError(
                 f"X must have shape (n_samples, n_features) = {self.shape}, as its activations "
@@ -131,39 +132,49 @@ class Decomposition:
         X = self.X
         alone = self.model.background_ is None
         if alone and isinstance(X, RowsOnDemand) and (X.mask is not None or not X.has_nan):
-            return power_of(self.model, X.matrix, X.mask, self.H, self.segments)
+            masks = None if X.mask is None else self.segments.split(X.mask)
+            return power_of(self.model, self.segments.split(X.matrix), masks, self.H)
+        if alone and isinstance(X, RowsOnDisk):
+            return power_of(self.model, *X.split(self.segments), self.H)
         return self._measured_by(Power(self.H.shape[1]))
 
     @cached_property
     def measured(self) -> Power | Deviance:
-        """Relative loss by the model's loss, and the shares of the motifs.
+        """Relative loss by the model's loss, and the shares of the motifs, which add up to it.
 
-        A share is that of the data's power which a motif explains alone; of a loss that is not
-        squared error, that of X̂ which it makes.
+        ``model.measures`` says what they are.
         """
         if not self.loss.by_ratios:
             return self.power
-        return self._measured_by(Deviance(self.H.shape[1], self.loss, self.means))
+        return self._measured_by(Deviance(self.loss, self._constants))
 
     def new_measure(self) -> Power | Deviance:
         """What measures by the model's loss, still empty."""
-        K = self.H.shape[1]
-        return Deviance(K, self.loss, self.means) if self.loss.by_ratios else Power(K)
+        if self.loss.by_ratios:
+            return Deviance(self.loss, self._constants)
+        return Power(self.H.shape[1])
 
     def _measured_by(self, found: _Measure) -> _Measure:
         for a, b in self._blocks():
-            found.add(self.reference(a, b), self.parts(a, b), self.model.background_)
+            parts = self.parts(a, b)
+            found.add(self.reference(a, b), self.rows(a, b), parts, self.model.background_)
         return found
 
-    @cached_property
-    def background_share(self) -> float:
-        """Share of X̂, summed over all entries, that the background makes; 0 if there is none."""
-        background = self.model.background_
-        if background is None:
-            return 0.0
-        total = sum(float(self.rows(a, b).sum(dtype=np.float64)) for a, b in self._blocks())
-        constant = float(background.sum(dtype=np.float64)) * len(self.H)
-        return constant / total if total > 0 else 0.0
+    @property
+    def _constants(self) -> npt.NDArray[np.float64]:
+        """The mean of every feature, divided as X̂ is among motifs and background, (K + 1, N)."""
+        W = self.model.components_.astype(np.float64)
+        K, L, N = W.shape
+        left = np.minimum(self.segments.left, L)  # lags of a motif that starts there
+        by_left = np.stack([np.bincount(left, h, minlength=L + 1) for h in self.H.T])  # (K, L + 1)
+        reaching = by_left[:, :0:-1].cumsum(axis=1)[:, ::-1]  # (K, L): sums of H that has the lag
+        made = np.zeros((K + 1, N))
+        made[:K] = np.einsum("kl,kln->kn", reaching, W)
+        if self.model.background_ is not None:
+            made[K] = self.model.background_ * len(self.H)
+        total = made.sum(axis=0)
+        made[:, total <= 0], total[total <= 0] = 1.0, K + 1.0  # in no motif: all are to blame
+        return self.means * made / total
 
     @cached_property
     def means(self) -> npt.NDArray[np.float64]:
@@ -305,7 +316,8 @@ class Contributions:
     def block(self, a: int, b: int) -> tuple[Floats, list[Floats]]:
         """Bins a to b of the recording, and the part of each motif; they are counted."""
         reference, parts = self._fit.reference(a, b), list(self._fit.parts(a, b))
-        self._measure.add(reference, parts, self._fit.model.background_)
+        constant = self._fit.model.background_
+        self._measure.add(reference, self._fit.rows(a, b), parts, constant)
         return reference, parts
 
     @property
@@ -314,15 +326,29 @@ class Contributions:
         return self._measure.shares
 
     @property
+    def overlaps(self) -> npt.NDArray[np.float64] | None:
+        """Of each share what lies where other motifs are as well, (K,); None for a deviance."""
+        return self._measure.overlaps if isinstance(self._measure, Power) else None
+
+    @property
+    def background(self) -> float:
+        """The share of the background."""
+        return self._measure.background
+
+    @property
     def explained(self) -> float:
-        """Share of the power, or deviance, of all motifs together, at least 0."""
-        return max(0.0, self._measure.explained)
+        """Share of the power, or deviance, of all of them together: the sum of the shares."""
+        return float(self.shares.sum() + self.background)
 
 
-def _hiding(X: Floats | RowsOnDemand, mask: Mask | None) -> Floats | RowsOnDemand:
+def _hiding(
+    X: Floats | RowsOnDemand | RowsOnDisk, mask: Mask | None
+) -> Floats | RowsOnDemand | RowsOnDisk:
     """X, NaN where the mask says that it is not observed."""
     if mask is None or mask.all():
         return X
+    if isinstance(X, RowsOnDisk):
+        return RowsOnDisk(X.source, mask if X.mask is None else X.mask & mask)
     if isinstance(X, RowsOnDemand):
         return RowsOnDemand(X.matrix, mask if X.mask is None else X.mask & mask)
     return np.where(mask, X, np.array(np.nan, X.dtype if X.dtype.kind == "f" else np.float64))
@@ -333,8 +359,10 @@ def stacked(X: Any) -> Any:
 
     Of a sparse matrix, its rows on demand.
     """
-    if isinstance(X, RowsOnDemand):
+    if isinstance(X, (RowsOnDemand, RowsOnDisk)):
         return X
+    if is_stored(X):
+        return RowsOnDisk.of(X)
     if is_sparse(X):
         return RowsOnDemand.of(X)
     if is_list_of_segments(X):

@@ -142,17 +142,27 @@ class Discovery:
 
         return "\n".join(sentences_of(self))
 
-    def report(self, path: str | os.PathLike[str]) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        recording_name: str | None = None,
+        command: str | None = None,
+    ) -> None:
         """Write an HTML page with the summary, the motifs, the table and the events.
 
         Parameters
         ----------
         path : str or path
             The file; it appears whole or not at all.
+        recording_name : str or None, default=None
+            What the recording is called, in the page's title and in the names of its tables.
+        command : str or None, default=None
+            How the page was made, for its heading.
         """
         from motifold.report.discovered import write_discovery
 
-        write_discovery(path, self)
+        write_discovery(path, self, recording_name=recording_name, command=command)
 
     def __repr__(self) -> str:
         return f"Discovery of {self.n_components} sequences\n{self.table!r}"

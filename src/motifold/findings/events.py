@@ -1,25 +1,20 @@
-"""When motifs occur: peaks of the activations as a table, and what any signal does around them."""
+"""When motifs occur: peaks of the activations as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from motifold.data import Segments
-from motifold.data.masked import with_nan
-from motifold.data.validation import check_recording, is_list_of_segments, is_sparse
+from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
-from motifold.findings.calibration import calibrated
+from motifold.findings.calibration import FDR, calibrated
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.overlap import Floats
-from motifold.findings.peaks import Peaks, default_refractory
+from motifold.findings.peaks import THRESHOLD, Peaks, default_refractory
 from motifold.findings.profiles import motif_extent
-from motifold.findings.rows import RowsOnDemand
 from motifold.findings.table import Table
 
 _COLUMNS = (
@@ -38,7 +33,7 @@ def find_events(
     starts: Any = None,
     mask: Any = None,
     X: Any = None,
-    threshold: float = 0.3,
+    threshold: float | None = None,
     refractory: float | None = None,
     partial: bool = False,
     fdr: float | None = None,
@@ -47,19 +42,22 @@ def find_events(
     """List when each motif occurs: the peaks of its activations.
 
     A bin is an event of motif k if its activation is (1) a local maximum, (2) the largest within
-    ``refractory`` seconds of it, where stronger peaks come first, and (3) at least ``threshold``
-    times the motif's typical strength. The typical strength is Σh²/Σh over the peaks of (1) and
-    (2): their mean weighted by themselves, which small peaks hardly change.
+    ``refractory`` seconds of it, where stronger peaks come first, and (3) strong enough.
+
+    With the recording itself as ``X`` that is measured: copies of X in which each feature is
+    shifted in time by itself have peaks, too, and an event is kept where they have no more than
+    ``fdr`` times as many of its strength or above. (This is strict where a motif has few features
+    and its strengths vary widely: strong events, scattered, make peaks that noise does not make.)
+
+    Without the recording an event is at least ``threshold`` times as strong as is typical of the
+    motif: Σh²/Σh over the peaks of (1) and (2), their mean weighted by themselves, which small
+    peaks hardly change. No threshold is right for every recording.
 
     Activations that rest on little are no events and set no threshold: those of which less than
     half of the motif's power was observed, and those so near the end of a segment that the motif
     is cut off (its onset and effective length, ``motif_extent``, reach beyond it). The latter are
     told with ``partial=True``. (That a motif begins before bin 0 cannot happen: the model has no
     activations there.)
-
-    No threshold is right for every recording. With ``fdr`` and the recording itself as ``X``, (3)
-    is instead that shifted recordings have no more than ``fdr`` times as many peaks of that
-    strength: copies of X in which each feature is shifted in time by itself.
 
     Parameters
     ----------
@@ -77,9 +75,11 @@ def find_events(
         True where the recording was observed. Of the training data the model knows it
         (``observed_``); give it with the activations of another recording.
     X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
-        The recording, NaN where an entry is missing; given, the table has ``explained``.
-    threshold : float, default=0.3
-        Least strength, in units of the typical one.
+        The recording, as it was fitted (prepared), NaN where an entry is missing. Without
+        ``activations`` they are found in it. The table has ``explained`` then.
+    threshold : float or None, default=None
+        Least strength, in units of the typical one: given, the rule for events without X, also
+        where X is there. None means 0.3 without X.
     refractory : float or None, default=None
         Least distance of two events of a motif, in seconds. None means the first lag at which the
         motif's correlation with itself, moved by it, is below one half, and 3 bins at least: as
@@ -89,8 +89,8 @@ def find_events(
         Tell also events whose motif is cut off by the end of a segment. (One that is nearer than
         ``refractory`` to a whole one is taken for a part of it.)
     fdr : float or None, default=None
-        With ``X`` and no activations: share of the events that may be false; each has its
-        ``q_value``. 0.1 is a good choice. ``threshold`` does not count then.
+        Share of the events that may be false, which needs X. None means 0.1 where X is given and
+        ``threshold`` is not.
     random_state : int or None, default=0
         Seed of the shifts.
 
@@ -103,7 +103,8 @@ def find_events(
         start of the segment to lag 0), ``peak`` (seconds of the motif's strongest lag, on the
         clock), ``explained`` (only with X: share of the power of X, in the bins that the motif
         covers, which the event explains alone), ``observed`` (share of the motif's power that was
-        observed) and ``partial``.
+        observed), ``partial`` and, at a false discovery rate, ``q_value``: the least rate at which
+        the event is kept.
 
     Notes
     -----
@@ -133,19 +134,15 @@ def find_events(
     check_is_fitted(model)
     if not rate > 0:
         raise ValueError(f"rate must be positive (time bins per second), not {rate}.")
-    if not threshold >= 0:
-        raise ValueError(f"threshold must be 0 or greater, not {threshold}.")
+    threshold, fdr = _checked_rule(threshold, fdr, with_data=X is not None)
     if fdr is not None:
-        if X is None or activations is not None:
-            raise ValueError("fdr needs the recording, X, and no activations: it finds them.")
-        if not 0 < fdr < 1:
-            raise ValueError(f"fdr must be between 0 and 1, not {fdr}.")
-        more: dict[str, Any] = {"rate": rate, "refractory": refractory, "starts": starts}
-        more |= {"threshold": 0.0, "partial": partial}
+        told: dict[str, Any] = {"rate": rate, "refractory": refractory, "starts": starts}
+        told |= {"partial": partial, "threshold": 0.0}
         return calibrated(
             model,
+            lambda H, **of_it: find_events(model, H, **of_it, **told),
             X,
-            lambda H, bounds, seen: find_events(model, H, lengths=bounds, mask=seen, **more),
+            activations,
             fdr=fdr,
             lengths=lengths,
             segments=segments,
@@ -162,6 +159,27 @@ def find_events(
     ]
     records.sort(key=lambda record: (record["bin"], record["motif"]))
     return Table(records, columns)
+
+
+def _checked_rule(
+    threshold: float | None, fdr: float | None, *, with_data: bool
+) -> tuple[float, float | None]:
+    """Threshold and false discovery rate, one of which counts: the rate unless it is None."""
+    if threshold is not None and fdr is not None:
+        raise ValueError(
+            f"threshold={threshold} and fdr={fdr} are two rules for one thing: give one of them."
+        )
+    if threshold is not None and not threshold >= 0:
+        raise ValueError(f"threshold must be 0 or greater, not {threshold}.")
+    if fdr is not None and not 0 < fdr < 1:
+        raise ValueError(f"fdr must be between 0 and 1, not {fdr}.")
+    if fdr is not None and not with_data:
+        raise ValueError(
+            "fdr needs the recording, X: events are compared with those in shifted copies of it."
+        )
+    if fdr is None and threshold is None and with_data:
+        fdr = FDR
+    return THRESHOLD if threshold is None else threshold, fdr
 
 
 def _taken_apart(
@@ -253,163 +271,3 @@ def checked_starts(starts: Any, n_segments: int, of: str) -> Floats:
             f"starts, finite numbers; it is {starts!r}."
         )
     return clock
-
-
-# --- averages around events -----------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class EventAverage:
-    """What a signal does around the events of each motif.
-
-    Attributes
-    ----------
-    motifs : ndarray of shape (M,)
-        The motifs that have events, in rising order.
-    times : ndarray of shape (n_times,)
-        Seconds from the event (the motif's lag 0).
-    mean : ndarray of shape (M, n_times, n_channels)
-        Average over events; NaN where no event has a sample.
-    standard_error : ndarray of shape (M, n_times, n_channels)
-        Of that average; NaN for fewer than two samples.
-    counts : ndarray of shape (M, n_times)
-        Number of events that have a sample at that time.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from motifold.findings import Table, event_triggered_average
-    >>> events = Table([{"motif": 3, "segment": 0, "time": t} for t in (2.0, 5.0)])
-    >>> average = event_triggered_average(np.ones((100, 2)), events, (-0.5, 0.5), rate=10)
-    >>> average.motifs.tolist(), average.mean.shape, average.counts.max().tolist()
-    ([3], (1, 11, 2), 2)
-    """
-
-    motifs: npt.NDArray[np.intp]
-    times: Floats
-    mean: Floats
-    standard_error: Floats
-    counts: npt.NDArray[np.intp]
-
-
-def event_triggered_average(
-    signal: Any,
-    events: Table,
-    window: tuple[float, float],
-    rate: float,
-    *,
-    lengths: Any = None,
-    segments: Any = None,
-    starts: Any = None,
-) -> EventAverage:
-    """Average a signal around the events of each motif.
-
-    The signal may be X itself or anything recorded at the same time, at its own sampling rate.
-    Without ``starts``, both start at time 0 of their segment. Samples are taken at the nearest
-    time, and what lies beyond the ends of a segment is left out.
-
-    Parameters
-    ----------
-    signal : array-like of shape (n_samples,) or (n_samples, n_channels), or a list of 2-D arrays
-        Real numbers, which may be negative; NaN is left out. 2-D ones may be sparse.
-    events : Table
-        As from ``find_events``, with the columns ``motif``, ``segment`` and ``time`` in seconds.
-    window : (float, float)
-        Seconds before (negative) and after the event.
-    rate : float
-        Samples of the signal per second.
-    lengths, segments
-        Of the signal, as in ``CNMF.fit``; segments are those of the events, in the same order.
-    starts : sequence of float or None, default=None
-        Seconds, on the clock of the events, of the first sample of each segment of the signal.
-        With it the signal need not be cut as the recording is: an event is looked for in the
-        segment of its own number or, where its time is not in there, in the one that has it.
-
-    Returns
-    -------
-    EventAverage
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from motifold.findings import Table, event_triggered_average
-    >>> signal = np.zeros(1000)  # at 100 samples per second
-    >>> signal[[210, 510]] = 1.0
-    >>> events = Table([{"motif": 0, "segment": 0, "time": t} for t in (2.0, 5.0)])
-    >>> average = event_triggered_average(signal, events, (-0.5, 0.5), rate=100)
-    >>> float(average.times[average.mean[0, :, 0].argmax()])
-    0.1
-    """
-    parts = _signal_parts(signal, lengths, segments)
-    if not rate > 0:
-        raise ValueError(f"rate must be positive (samples of the signal per second), not {rate}.")
-    first, last = (int(np.round(edge * rate)) for edge in window)
-    if first >= last:
-        raise ValueError(f"window must be (start, end) in seconds with start < end, not {window}.")
-    offsets = np.arange(first, last + 1)
-    motifs = np.unique(events["motif"]).astype(np.intp)
-    if len(motifs) == 0:
-        raise ValueError("events is empty: there is nothing to average around.")
-    shape = (len(motifs), len(offsets), parts[0].shape[1])
-    sums, squares, counts = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.intp)
-    ends = np.array([len(part) for part in parts]) / rate
-    clock = None if starts is None else checked_starts(starts, len(parts), "the signal")
-    for record in events:
-        m = int(np.searchsorted(motifs, record["motif"]))
-        segment, time = _place_of(record, ends, clock)
-        part = parts[segment]
-        places = int(np.round(time * rate)) + offsets
-        inside = np.flatnonzero((places >= 0) & (places < len(part)))
-        samples = part[places[inside]]
-        observed = ~np.isnan(samples)
-        samples = np.where(observed, samples, 0.0)
-        sums[m, inside] += samples
-        squares[m, inside] += samples**2
-        counts[m, inside] += observed
-    return _averaged(motifs, offsets / rate, sums, squares, counts)
-
-
-def _place_of(record: dict[str, Any], ends: Floats, clock: Floats | None) -> tuple[int, float]:
-    """Segment of the signal that an event is in, and seconds from its start."""
-    segment, time = int(record["segment"]), float(record["time"])
-    if clock is None:
-        if not 0 <= segment < len(ends):
-            raise ValueError(
-                f"An event is in segment {segment}, but the signal has {len(ends)} segments: give "
-                "those of the recording, or starts."
-            )
-        return segment, time
-    inside = np.flatnonzero((clock <= time) & (time < clock + ends))
-    if segment not in inside:
-        before = np.flatnonzero(clock <= time)
-        segment = int([*before, *inside][-1]) if len(before) else int(clock.argmin())
-    return segment, time - float(clock[segment])
-
-
-def _averaged(
-    motifs: npt.NDArray[np.intp], times: Floats, sums: Floats, squares: Floats, counts: Any
-) -> EventAverage:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = sums / counts
-        variance = np.maximum(squares - counts * mean**2, 0) / (counts - 1)
-        error = np.sqrt(np.where(counts > 1, variance, np.nan) / counts)
-    return EventAverage(motifs, times, mean, error, counts.max(axis=2))
-
-
-def _signal_parts(signal: Any, lengths: Any, segments: Any) -> list[Any]:
-    """The signal as a list of segments (n, channels)."""
-    if is_sparse(signal):
-        options: dict[str, Any] = {"name": "signal", "check_values": False, "sparse": True}
-        return [
-            RowsOnDemand(part) for part in check_recording(signal, lengths, segments, **options)
-        ]
-    if is_list_of_segments(signal):
-        return [with_nan(part).astype(np.float64, copy=False) for part in signal]
-    array = with_nan(signal).astype(np.float64, copy=False)
-    array = array[:, None] if array.ndim == 1 else array
-    if array.ndim != 2 or array.size == 0:
-        raise ValueError(
-            "signal must have shape (n_samples,) or (n_samples, n_channels) and samples; it has "
-            f"{np.shape(signal)}."
-        )
-    return Segments.of(len(array), lengths, segments).split(array)

@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motifold.data.sources import is_stored
 from motifold.estimator import CNMF
 from motifold.findings.agreement import StartAgreement, start_agreement
 from motifold.findings.annotated import annotated_events
 from motifold.findings.annotations import Annotations, recording_key
+from motifold.findings.calibration import FDR
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.events import find_events
 from motifold.findings.members import feature_table
 from motifold.findings.order import FeatureCorrelation, correlation_of, picture_order
-from motifold.findings.rows import RowsOnDemand
+from motifold.findings.rows import RowsOnDemand, RowsOnDisk
 from motifold.findings.shuffles import Significance
 from motifold.findings.table import Table
 from motifold.findings.unseen import Unseen, decomposition_of_the_fit, prepared_recording
 from motifold.io import Recording
+from motifold.model.measures import ROWS, Power
 
 _EXCERPT_LAGS = 15  # length of the closer look, in motifs
 _EXCERPT_BINS = 200  # and at least
@@ -51,6 +54,11 @@ class Facts:
     n_partial: int = 0  # events that the end of a segment cuts off, which are not among the others
     notes: Annotations | None = None  # what was said in the explorer
 
+    @property
+    def fdr(self) -> float | None:
+        """False discovery rate of the events; None where thresholds of the explorer count."""
+        return FDR if self.notes is None else None
+
     @classmethod
     def gather(
         cls,
@@ -69,13 +77,13 @@ class Facts:
             "lengths": fit.segments.lengths,
             "rate": recording.rate or 1.0,
             "starts": None if recording.rate is None else recording.starts,
-            "X": fit.X,
             "partial": True,
         }
         if notes is None:
-            found = find_events(model, fit.H, **options)
+            data = {"X": recording.X, "mask": recording.mask}
+            found = find_events(model, fit.H, fdr=FDR, **data, **options)
         else:
-            found = annotated_events(model, fit.H, notes, key=key, **options)
+            found = annotated_events(model, fit.H, notes, key=key, X=fit.X, **options)
         events = found.where(partial=False)
         correlation = correlation_of(fit)
         has_axis = recording.feature_axis is not None
@@ -111,9 +119,20 @@ class Facts:
         if isinstance(self.fit.X, RowsOnDemand) and not self.n_missing:
             X = self.fit.X.matrix
             return float(X.min()), float(X.mean(dtype=np.float64)), float(X.max())
+        if isinstance(self.fit.X, RowsOnDisk):
+            return self._extremes_on_disk(self.fit.X)
         X, mask = np.asarray(self.recording.X), self.recording.mask
         values = X if mask is None else X[mask]
         return float(values.min()), float(values.mean()), float(values.max())
+
+    def _extremes_on_disk(self, X: RowsOnDisk) -> tuple[float, float, float]:
+        low, high, total, count = np.inf, -np.inf, 0.0, 0
+        for a in range(0, len(X), ROWS):
+            rows = X[a : a + ROWS]
+            low, high = min(low, float(np.nanmin(rows))), max(high, float(np.nanmax(rows)))
+            total += float(np.nansum(rows, dtype=np.float64))
+            count += int(np.count_nonzero(~np.isnan(rows)))
+        return low, total / count, high
 
     # --- what the motifs explain ------------------------------------------------------------
 
@@ -129,8 +148,19 @@ class Facts:
 
     @property
     def shares(self) -> npt.NDArray[np.float64]:
-        """Share of the power that each motif explains alone, or of X̂ that it makes, (K,)."""
+        """What each motif has of what all explain together, (K,): see ``model.measures``."""
         return self.fit.measured.shares
+
+    @property
+    def overlaps(self) -> npt.NDArray[np.float64] | None:
+        """Of each share what lies where other motifs are as well, (K,); None for a deviance."""
+        measured = self.fit.measured
+        return measured.overlaps if isinstance(measured, Power) else None
+
+    @property
+    def background(self) -> float | None:
+        """The share of the background, if there is one: that and those of the motifs add up."""
+        return None if self.model.background_ is None else self.fit.measured.background
 
     # --- when they occur --------------------------------------------------------------------
 
@@ -194,4 +224,5 @@ def _taken_apart(model: CNMF, recording: Recording) -> tuple[Decomposition, bool
     with warnings.catch_warnings():  # names, if there are any, were compared by the caller
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         activations = model.transform(X, lengths=lengths, mask=recording.mask)
-    return Decomposition.of(model, X, np.asarray(activations), lengths), False
+    mask = recording.mask if is_stored(X) else None  # in memory NaN says it
+    return Decomposition.of(model, X, np.asarray(activations), lengths, mask), False

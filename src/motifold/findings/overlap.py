@@ -7,19 +7,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from motifold.data import Data, Segments
+from motifold.data import Data, Segments, scan
+from motifold.data.sources import is_stored
 from motifold.data.validation import check_recording, recording_of
-from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
+from motifold.engines.cpu import Problem, Workers, engine_of
 from motifold.engines.cpu.statistics import h_statistics
 from motifold.engines.cpu.toeplitz import Padding, smoothed
 from motifold.estimator import CNMF
+from motifold.findings.rows import RowsOnDisk
 from motifold.fit.ratios import ratio_tolerance
 from motifold.fit.solve import solve_for_motifs
 from motifold.fit.step import transform_tolerance
-from motifold.model import Array, Mask
+from motifold.model import Array
 from motifold.model.arrays import different
 from motifold.model.losses import loss_of
-from motifold.model.measures import Power
 from motifold.model.penalties import PENALTIES, penalties_of
 
 Floats = npt.NDArray[np.float64]
@@ -49,7 +50,13 @@ def checked_data(
 
     ``signed``: values may be below zero (``is_signed`` says of whose motifs).
     """
-    arrays = check_recording(X, lengths, segments, sparse=True, nonnegative=not signed)
+    if isinstance(X, RowsOnDisk) or is_stored(X):
+        rows = X if isinstance(X, RowsOnDisk) else RowsOnDisk.of(X)
+        layout = Segments.of(len(rows), lengths, segments)
+        scan(Data.of(rows.split(layout)[0]), nonnegative=not signed)
+        arrays: list[Any] = [RowsOnDisk(part) for part in rows.split(layout)[0]]
+    else:
+        arrays = check_recording(X, lengths, segments, sparse=True, nonnegative=not signed)
     N = motifs.shape[2]
     if arrays[0].shape[1] != N:
         raise ValueError(
@@ -98,24 +105,11 @@ def activations_of(
     return (H * scales / problem.scale).astype(problem.dtype, copy=False)
 
 
-def power_of(
-    model: CNMF, X: Any, mask: Mask | None, activations: Array, segments: Segments
-) -> Power:
-    """What the motifs explain of a sparse X (T, N), from the statistics of a fit."""
-    K, L, _ = model.components_.shape
-    data = Data.of(segments.split(X), None if mask is None else segments.split(mask))
-    problem = Problem.of(data, K, L, signed=model.allow_negative)
-    W = np.ascontiguousarray(model.components_.transpose(2, 1, 0), dtype=problem.dtype)
-    H = np.ascontiguousarray(activations * problem.scale, dtype=problem.dtype)
-    with Workers.for_passes(model.n_jobs, problem.multiplications) as workers:
-        engine = CPUEngine(problem, workers)
-        return Power.of(engine.power_shares(W, H), engine.residual(W, H), problem.squared_norm)
-
-
 def overlap(arrays: list[Any], motifs: Floats) -> Floats:
     """W⋆X (T, K): the product of each motif, placed at each bin, with the data."""
     K, L, _ = motifs.shape
-    problem = Problem.of(Data.of(arrays), K, L, signed=True)  # they have been checked
+    sources = [array.source if isinstance(array, RowsOnDisk) else array for array in arrays]
+    problem = Problem.of(Data.of(sources), K, L, signed=True)  # they have been checked
     W = np.ascontiguousarray(motifs.transpose(2, 1, 0), dtype=problem.dtype)
     with Workers(1) as workers:
         C = h_statistics(problem, W, workers).C

@@ -12,6 +12,7 @@ from scipy.signal import find_peaks
 from motifold.data import Segments
 from motifold.findings.overlap import Floats
 
+THRESHOLD = 0.3  # least strength, in units of the typical one, where nothing else is known
 # Below this correlation of a motif with itself, moved, two occurrences are told apart.
 _APART = 0.5
 # Nearer than this many bins they are one, however sharp the motif: jitter of one bin to either

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,13 +14,20 @@ from motifold.findings.overlap import Floats, checked_data, checked_motifs, is_s
 
 
 def explained_power(
-    X: Any, model: CNMF, activations: Any = None, *, lengths: Any = None, segments: Any = None
+    X: Any,
+    model: CNMF,
+    activations: Any = None,
+    *,
+    lengths: Any = None,
+    segments: Any = None,
+    kind: Literal["share", "alone", "unique"] = "share",
 ) -> Floats:
-    """Share of the power of X that each motif explains alone.
+    """Share of the power of X that each motif explains; the shares add up.
 
-    Σ(2X·X̂_k − X̂_k²)/ΣX², floored at zero, whatever the model's loss. Motifs that overlap explain
-    less together than their shares add up to. (Of a model with another loss than squared error,
-    reports, sweeps and pictures have shares of X̂ instead: what each motif makes of it.)
+    ⟨2X − X̂, X̂_k⟩/‖X‖², whatever the model's loss. Their sum is what all motifs explain together
+    (with a background, all but its share), 1 − ‖X − X̂‖²/‖X‖²: where motifs overlap, each has a
+    share of what they explain. Where a motif does more harm than good its share is below zero,
+    which does not happen where the activations are optimal.
 
     Parameters
     ----------
@@ -31,6 +38,10 @@ def explained_power(
         Those of X; None means ``model.transform(X)``.
     lengths, segments
         As in ``CNMF.fit``.
+    kind : {"share", "alone", "unique"}, default="share"
+        "alone": what each motif would explain if there were no other, Σ(2X·X̂_k − X̂_k²)/ΣX²,
+        floored at zero; that of overlapping motifs is counted by all of them. "unique": what would
+        be lost without the motif. The share lies in the middle between the two.
 
     Returns
     -------
@@ -41,10 +52,13 @@ def explained_power(
     >>> from motifold import CNMF, explained_power
     >>> from motifold.datasets import make_sequences
     >>> X = make_sequences(300, 20, 2, 8, activation_probability=0.05, random_state=0).X
-    >>> shares = explained_power(X, CNMF(2, 8, n_init=3, random_state=0).fit(X))
-    >>> bool(0.9 < shares.sum() < 1.05)
+    >>> model = CNMF(2, 8, n_init=3, random_state=0).fit(X)
+    >>> shares = explained_power(X, model, model.activations_)
+    >>> bool(abs(shares.sum() - (1 - model.loss_**2)) < 1e-6)
     True
     """
+    if kind not in ("share", "alone", "unique"):
+        raise ValueError(f'kind must be "share", "alone" or "unique", not {kind!r}.')
     check_is_fitted(model)
     motifs = checked_motifs(model)
     arrays = checked_data(X, motifs, lengths, segments, signed=is_signed(model))
@@ -59,4 +73,7 @@ def explained_power(
         )
     # As it was given: only a list has to be stacked.
     data = check_recording(X, check_values=False, sparse=True)
-    return Decomposition.of(model, data if len(data) > 1 else data[0], H, sizes).power.shares
+    found = Decomposition.of(model, data if len(data) > 1 else data[0], H, sizes).power
+    if kind == "alone":
+        return np.maximum(found.alone, 0)
+    return found.shares - (found.overlaps if kind == "unique" else 0)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from motifold.data import Segments
 from motifold.findings.overlap import Floats
+from motifold.findings.shifting import random_shifts, shifted
 from motifold.kernels import pursuit as kernel
 from motifold.model import Mask
 
@@ -74,14 +75,9 @@ class Standardised:
 
     def shifted(self, rng: np.random.Generator) -> Standardised:
         """Each feature moved in time by itself, around its segment: no motif is left."""
-        N = self.Y.shape[1]
-        rows = [
-            a + (np.arange(b - a)[:, None] - rng.integers(b - a, size=N)) % (b - a)
-            for a, b in self.segments
-        ]
-        places = np.concatenate(rows), np.arange(N)
-        observed = None if self.observed is None else self.observed[places]
-        return Standardised(self.Y[places], self.segments, observed)
+        shifts = random_shifts(self.segments, self.Y.shape[1], rng)
+        observed = None if self.observed is None else shifted(self.observed, self.segments, shifts)
+        return Standardised(shifted(self.Y, self.segments, shifts), self.segments, observed)
 
 
 def match(Y: Floats, motifs: Floats) -> Floats:

@@ -86,7 +86,9 @@ def refit_events(
     fdr : float, default=0.1
         Share of the events that may be false; twice that while motifs take shape.
     refractory : float or None, default=None
-        Least distance of two events of a motif, in seconds; None means half the motif's window.
+        Least distance of two events of a motif, in seconds; None means half the motif's window:
+        more than in ``find_events``, since what one event leaves, if it is warped or stronger than
+        another, looks like a second one nearby. Give less where motifs follow on themselves.
     smooth : float or "auto", default="auto"
         Width in bins by which X is smoothed to find events (motifs are made of X as it is); "auto"
         is 1 for spike counts, else 0.

@@ -61,6 +61,9 @@ def sharpen(
     """
     rng = np.random.default_rng(random_state)
     K, L, _ = motifs.shape
+    # Half a window, not where the motif no longer resembles itself (find_events): events are taken
+    # off one by one, whole, so that what a warped or stronger one leaves looks like another nearby.
+    # Activations, which find_events reads, share out such overlaps among all bins at once.
     gap = L // 2 if gap is None else gap
     spread, background = recording.spread, recording.mean
     share = np.ones_like(motifs)

@@ -1,4 +1,4 @@
-"""Is it more than chance? Motifs and recordings against shuffled ones."""
+"""Is it more than chance? Motifs against shuffled copies of them."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_array, csr_array, issparse
-from sklearn.base import clone
+from scipy.sparse import csr_array
 
 from motifold.data.masked import has_masked
 from motifold.data.observed import LEAST_OBSERVED
-from motifold.data.validation import check_masked_recording, check_recording
-from motifold.estimator import CNMF
+from motifold.data.validation import check_masked_recording
 from motifold.findings.overlap import Floats, checked_data, checked_motifs, is_signed, overlap
-from motifold.findings.rows import dense
+from motifold.findings.rows import RowsOnDisk, dense
 from motifold.findings.table import Table
-from motifold.model.losses import loss_of
 
 # A motif of which one feature holds more than this share of the power is no sequence.
 _SINGLE_FEATURE = 0.999
@@ -212,6 +209,10 @@ def _counted_bins(observed: npt.NDArray[np.bool_], motifs: Floats) -> npt.NDArra
 def _circular_overlap(X: Any, motifs: Floats) -> Floats:
     """W⋆X (T, K) of one segment whose end is followed by its start."""
     L, T = motifs.shape[1], X.shape[0]
+    if isinstance(X, RowsOnDisk) and L <= T:
+        C = overlap([X], motifs)
+        C[T - L + 1 :] = overlap([X[np.arange(T - L + 1, T + L - 1) % T]], motifs)[: L - 1]
+        return C
     return overlap([X[np.arange(T + L - 1) % T]], motifs)[:T]
 
 
@@ -297,119 +298,3 @@ def _centred_sums(values: Floats, centre: Any) -> tuple[Floats, Floats, Floats]:
     d = values - centre
     squares = d * d
     return d.sum(axis=-1), squares.sum(axis=-1), np.einsum("...t,...t->...", squares, d)
-
-
-# --- sequenciness ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Sequenciness:
-    """How much of what the motifs explain is order in time, and how much is firing together.
-
-    Attributes
-    ----------
-    score : float
-        What is explained in excess of column-shuffled data over that in excess of feature-shuffled
-        data: about 1 for pure sequences, about 0 for features that only fire together, NaN where
-        the data has neither.
-    explained : float
-        Share of the data's power that the fit explains; of its deviance with another loss than
-        squared error.
-    explained_columns : ndarray of shape (n_shuffles,)
-        The same with the time bins in random order.
-    explained_features : ndarray of shape (n_shuffles,)
-        The same with each feature in its own random order.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from motifold import CNMF
-    >>> from motifold.findings import sequenciness
-    >>> X = np.random.default_rng(0).random((200, 6))
-    >>> result = sequenciness(X, CNMF(1, 4, tol=1e-2), n_shuffles=3, random_state=0)
-    >>> 0 < result.explained < 1, result.explained_columns.shape
-    (True, (3,))
-    """
-
-    score: float
-    explained: float
-    explained_columns: Floats
-    explained_features: Floats
-
-
-def sequenciness(
-    X: Any,
-    model: CNMF,
-    *,
-    n_shuffles: int = 10,
-    lengths: Any = None,
-    segments: Any = None,
-    random_state: int | None = None,
-) -> Sequenciness:
-    """Score whether X holds sequences or features that fire together.
-
-    Copies of ``model`` are fitted to X, to X with its time bins in random order (which keeps what
-    happens at the same time and destroys sequences) and to X with each feature in a random order
-    of its own (which destroys both). Bins change places within their segment only.
-
-    Parameters
-    ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
-    model : CNMF
-        What to fit: its parameters count, a fit it may have does not.
-    n_shuffles : int, default=10
-        Number of shuffled copies of either kind; their median counts.
-    lengths, segments
-        As in ``CNMF.fit``.
-    random_state : int or None
-        Seed of the shuffles and of all starts.
-
-    Returns
-    -------
-    Sequenciness
-
-    Examples
-    --------
-    >>> from motifold import CNMF
-    >>> from motifold.datasets import make_sequences
-    >>> from motifold.findings import sequenciness
-    >>> X = make_sequences(
-    ...     400, 20, 2, 10, sigma=0.1, activation_probability=0.02, noise=0.05, random_state=0
-    ... ).X
-    >>> result = sequenciness(X, CNMF(2, 10, tol=1e-2), n_shuffles=2, random_state=0)
-    >>> bool(result.score > 0.5)
-    True
-    """
-    signs: dict[str, Any] = {"nonnegative": not model.allow_negative}
-    arrays = check_recording(X, lengths, segments, sparse=True, **signs)
-    if n_shuffles < 1:
-        raise ValueError(f"n_shuffles must be 1 or greater, not {n_shuffles}.")
-    rng = np.random.default_rng(random_state)
-
-    def explained(parts: list[Any]) -> float:
-        fit = clone(model).set_params(random_state=int(rng.integers(2**31 - 1)))
-        return loss_of(fit.beta_loss).explained(fit.fit(parts).loss_)
-
-    def columns(array: Any) -> Any:
-        if issparse(array):
-            return array[rng.permutation(array.shape[0])]
-        return rng.permutation(array, axis=0)
-
-    def features(array: Any) -> Any:
-        return _scattered(array, rng) if issparse(array) else rng.permuted(array, axis=0)
-
-    whole = explained(arrays)
-    by_columns = np.array([explained([*map(columns, arrays)]) for _ in range(n_shuffles)])
-    by_features = np.array([explained([*map(features, arrays)]) for _ in range(n_shuffles)])
-    excess = whole - float(np.median(by_features))
-    score = (whole - float(np.median(by_columns))) / excess if excess > 0 else np.nan
-    return Sequenciness(float(score), whole, by_columns, by_features)
-
-
-def _scattered(X: Any, rng: np.random.Generator) -> Any:
-    """A sparse matrix with the entries of each column at random rows of it."""
-    T, N = X.shape
-    columns = X.tocsc()
-    counts = np.diff(columns.indptr)
-    rows = [rng.choice(T, size=n, replace=False) for n in counts]
-    return csc_array((columns.data, np.concatenate(rows), columns.indptr), shape=(T, N)).tocsr()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import uuid
 from collections.abc import Generator
 from contextlib import closing
 from functools import cached_property
@@ -15,6 +16,7 @@ from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
 from motifold.data import Segments
 from motifold.data.validation import check_masked_recording
+from motifold.engines.dask.cluster import completed_of
 from motifold.estimator import CNMF
 from motifold.files import fingerprint_of_all
 from motifold.findings.agreement import dissimilarity_of_factors
@@ -83,9 +85,10 @@ class Sweep:
     def suggested(self) -> dict[str, Any]:
         """A value for each of n_components, n_lags and x_ortho that varies.
 
-        ``n_components``: the smallest whose test error exceeds the lowest by no more than the
-        standard error of the difference, or 3 % of the curve's range; of the seeds that share a
-        held-out block, the one that fitted its training data best counts. Without test errors,
+        ``n_components``: 0 if fewer than a quarter of the runs have a motif that is significant in
+        the block held out. Else the smallest whose test error exceeds the lowest by no more than
+        the standard error of the difference, or 3 % of the curve's range; of the seeds that share
+        a held-out block, the one that fitted its training data best counts. Without test errors,
         or with those of several losses, that with the lowest DISSX. ``n_lags``: the least that
         predicts as much of the held-out blocks (``predicted``) as the best does, but for the
         standard error of the difference or a tenth of it. Without test errors, the least that is no
@@ -132,6 +135,7 @@ def sweep(
     preparation: Preparation | None = None,
     n_jobs: int | None = None,
     device: str | None = None,
+    client: Any = None,
     progress: bool = True,
     **grid: Any,
 ) -> Sweep:
@@ -174,6 +178,8 @@ def sweep(
     device : str or None, default=None
         As in ``CNMF``, for every run. A run is known by its other parameters: what was fitted on
         one device is not repeated on another.
+    client : distributed.Client or None, default=None
+        Of a Dask cluster, whose workers do the runs, each a whole one; ``n_jobs`` is not used then.
     progress : bool, default=True
         Show a progress bar.
     **grid
@@ -211,9 +217,11 @@ def sweep(
     with work_bar(len(trials), "sweep", "run", shown=progress) as bar:
         todo = [trial for trial in trials if run_key(*trial) not in store]
         bar.update(len(trials) - len(todo))
-        with closing(
-            _runs(data, todo, settings, n_jobs, device)
-        ) as runs:  # an error ends the workers
+        if client is None:
+            found = _runs(data, todo, settings, n_jobs, device)
+        else:
+            found = _runs_of_cluster(client, data, todo, settings, device)
+        with closing(found) as runs:  # an error ends the workers
             for key, run in runs:
                 store.add(key, run)
                 bar.update()
@@ -268,6 +276,28 @@ def _runs(
         yield from pool(
             delayed(_worked)(parent, data, *trial, settings, device) for trial in trials
         )
+
+
+def _runs_of_cluster(
+    client: Any,
+    data: SweepData,
+    trials: list[tuple[Point, int]],
+    settings: Settings,
+    device: str | None,
+) -> Generator[tuple[str, Run]]:
+    """The runs with their keys, as they come, from the workers of a cluster."""
+    trials = sorted(trials, key=lambda trial: -trial[0]["n_components"] * trial[0]["n_lags"])
+    name = f"motifold-sweep-{uuid.uuid4().hex[:8]}"
+    (sent,) = client.scatter([data], broadcast=True)
+    futures = [
+        client.submit(_keyed, sent, *trial, settings, device, key=f"{name}-{i}", pure=False)
+        for i, trial in enumerate(trials)
+    ]
+    try:
+        for batch in completed_of(futures):
+            yield batch.result()
+    finally:
+        client.cancel(futures)
 
 
 def _worked(

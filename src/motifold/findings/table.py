@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -91,11 +92,51 @@ class Table:
         return pandas.DataFrame.from_records(self.records, columns=self.columns)
 
     def __repr__(self) -> str:
-        rows = [self.columns, *([_shown(r[c]) for c in self.columns] for r in self._head())]
-        lines = aligned(rows)
-        if len(self) > _SHOWN_ROWS:
-            lines.append(f"… {len(self) - _SHOWN_ROWS} rows more")
-        return "\n".join(lines)
+        return "\n".join([*self._lines(self.columns), *self._more()])
+
+    def text(self, width: int, keys: Sequence[str] = ()) -> str:
+        """The table for a terminal, in lines of ``width`` characters.
+
+        Parameters
+        ----------
+        width : int
+            Characters of a line. A single column may be wider.
+        keys : sequence of str
+            Columns that say which row it is. Where not all columns fit beside each other, the
+            table goes on below, and these are there again.
+
+        Returns
+        -------
+        str
+            What is the same in every row is told once, above.
+        """
+        same = [name for name in self.columns if len(self) > 1 and self._is_constant(name)]
+        keys = [name for name in keys if name not in same]
+        others = [name for name in self.columns if name not in (*same, *keys)]
+        told = ", ".join(f"{name} {_shown(self.records[0][name])}" for name in same)
+        lines = fill(f"In all rows: {told}.", width).splitlines() if same else []
+        part: list[str] = []
+        for name in others:
+            if part and self._width([*keys, *part, name]) > width:
+                lines += ["", *self._lines([*keys, *part])]
+                part = []
+            part.append(name)
+        lines += ["", *self._lines([*keys, *part])]
+        return "\n".join([*lines, *self._more()]).strip("\n")
+
+    def _is_constant(self, name: str) -> bool:
+        first = _shown(self.records[0][name])
+        return all(_shown(record[name]) == first for record in self.records)
+
+    def _width(self, columns: list[str]) -> int:
+        return max(map(len, self._lines(columns)))
+
+    def _lines(self, columns: list[str]) -> list[str]:
+        return aligned([columns, *([_shown(r[c]) for c in columns] for r in self._head())])
+
+    def _more(self) -> list[str]:
+        more = len(self) - _SHOWN_ROWS
+        return [f"… {more} rows more"] if more > 0 else []
 
     def _head(self) -> list[dict[str, Any]]:
         return self.records[:_SHOWN_ROWS]

@@ -9,10 +9,14 @@ import numpy as np
 from scipy.sparse import issparse
 
 from motifold.data import Segments
+from motifold.data.memory import told
+from motifold.data.sources import is_stored
+from motifold.data.sources.stored import float_dtype
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
+from motifold.findings.rows import RowsOnDisk
 from motifold.findings.shuffles import Significance, significance
-from motifold.io import Recording
+from motifold.io import Recording, RecordingError
 
 _ALPHA = 0.05
 _NULLS = 200  # shuffled copies of each motif, or as many as the correction for K motifs needs
@@ -25,6 +29,7 @@ def prepared_recording(model: CNMF, recording: Recording) -> Recording:
     """The recording as the model's own data was prepared; ``recording`` is checked."""
     if model.preparation_ is None:
         return recording
+    refuse_on_disk(recording, "prepared as the model's data was")
     X = model.preparation_.transform(matrix_of(recording.X), lengths=recording.lengths)
     return replace(recording, X=X)
 
@@ -32,6 +37,17 @@ def prepared_recording(model: CNMF, recording: Recording) -> Recording:
 def matrix_of(X: Any) -> Any:
     """As an array, or sparse as it is."""
     return X if issparse(X) else np.asarray(X)
+
+
+def refuse_on_disk(recording: Recording, what: str) -> None:
+    """An error where a recording has stayed on disk and something takes it in memory."""
+    if is_stored(recording.X) and not isinstance(recording.X, np.ndarray):
+        T, N = recording.shape
+        size = told(T * N * float_dtype(recording.X.dtype).itemsize)
+        raise RecordingError(
+            f"{recording.source}: it cannot be {what} where it is, on disk, and is too large to be "
+            f"read ({size}). Do that to the file first, or set memory_limit to four times that."
+        )
 
 
 @dataclass(frozen=True)
@@ -49,7 +65,10 @@ class Unseen:
         ``recording`` is checked, and not prepared. Another recording is taken for one that the fit
         has not seen: whether that is so, only the user knows.
         """
-        held, X = model.held_out_, matrix_of(recording.X)
+        held, X = model.held_out_, recording.X
+        if held is not None:
+            refuse_on_disk(recording, "cut as that of the fit was")
+            X = matrix_of(X)
         if held is not None and held.is_of(X):
             rows, layout = X[held.test], Segments.of(len(held.test), segments=held.test_segments)
             if model.preparation_ is not None:  # no smoothing from beyond the stretch
@@ -58,7 +77,10 @@ class Unseen:
         prepared = prepared_recording(model, recording)
         if decomposition_of_the_fit(model, prepared) is not None:
             return None
-        return cls("other", prepared.X, Segments.of(prepared.shape[0], prepared.lengths))
+        X = prepared.X
+        if is_stored(X):
+            X = RowsOnDisk(RowsOnDisk.of(X, model.memory_limit).source, recording.mask)
+        return cls("other", X, Segments.of(prepared.shape[0], prepared.lengths))
 
     def tested(
         self, model: CNMF, *, n_null: int, alpha: float = _ALPHA, bins: int | None = None
@@ -66,8 +88,11 @@ class Unseen:
         """The test on the last ``bins`` bins; all without."""
         T = self.X.shape[0]
         first = 0 if bins is None else max(0, T - bins)
-        X = self.X[first:]
-        hides = not issparse(X) and X.dtype.kind == "f" and np.isnan(X).any()
+        X = self.X if first == 0 else self.X[first:]
+        if isinstance(X, RowsOnDisk) and X.mask is not None:
+            raise ValueError("A recording on disk with missing entries is not tested as a whole.")
+        array = isinstance(X, np.ndarray) and X.dtype.kind == "f"
+        hides = array and np.isnan(X).any()
         return significance(
             X,
             model,
@@ -96,5 +121,6 @@ def decomposition_of_the_fit(model: CNMF, recording: Recording) -> Decomposition
     lengths = [int(length) for length in recording.lengths or (recording.shape[0],)]
     if model.lengths_ != lengths:
         return None
-    fit = Decomposition.of(model, recording.X)
+    mask = recording.mask if is_stored(recording.X) else None  # in memory NaN says it
+    fit = Decomposition.of(model, recording.X, mask=mask)
     return fit if abs(fit.measured.loss - model.loss_) <= _SAME_LOSS else None
