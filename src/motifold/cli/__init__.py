@@ -8,13 +8,15 @@ alone, so that ``motifold --help`` answers at once; what the command needs, it i
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
 import click
 
 from motifold import __version__
-from motifold.cli._terminal import interruptible, visible
+from motifold.cli._help import Context
+from motifold.cli._terminal import interruptible, shown_in_colour, visible
 
 _COMMANDS = (
     "demo",
@@ -24,6 +26,7 @@ _COMMANDS = (
     "transform",
     "events",
     "features",
+    "export",
     "significance",
     "separate",
     "report",
@@ -38,6 +41,8 @@ _COMMANDS = (
 class _Commands(click.Group):
     """A group whose commands are imported when they are asked for."""
 
+    context_class = Context
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
 
@@ -45,7 +50,17 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         command: click.Command = import_module(f"motifold.cli.{cmd_name}").command
+        command.context_class = Context
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; of a name that is none, what it may have been."""
+        near = get_close_matches(args[0], _COMMANDS, n=1)
+        if near and near[0] != args[0] and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]}?")
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; Ctrl-C, SIGTERM and errors end it in one way."""
@@ -54,7 +69,7 @@ class _Commands(click.Group):
                 return super().invoke(ctx)
             except click.ClickException as error:
                 error.message = visible(error.message)  # type: ignore[misc]
-                raise
+                raise shown_in_colour(error) from error.__cause__
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from motifold.cli._memory import MEMORY_HELP, MemorySize
+from motifold.cli._numbers import FloatRange, IntRange
 from motifold.cli._shared import FileCommand
 
 _MODEL = "The model"
@@ -105,7 +107,8 @@ def given_parameters(options: dict[str, Any]) -> dict[str, Any]:
 
     names = ("solver", "beta_loss", "boundary", "background", "center", "max_iter", "tol", "n_init")
     penalties = (penalty.name for penalty in PENALTIES)
-    given = {name: options.pop(name) for name in (*names, "device", *penalties)}
+    machine = ("device", "memory_limit")
+    given = {name: options.pop(name) for name in (*names, *machine, *penalties)}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -151,21 +154,21 @@ def _parameters() -> list[Callable[..., Any]]:
         ),
         click.option(
             "--max-iter",
-            type=click.IntRange(1),
+            type=IntRange(1),
             metavar="N",
             help="Iterations of a start at most.  [default: 1000]",
             **common,
         ),
         click.option(
             "--tol",
-            type=click.FloatRange(0),
+            type=FloatRange(0),
             metavar="X",
             help="Converged when the KKT residual is below.  [default: 0.001]",
             **common,
         ),
         click.option(
             "--n-init",
-            type=click.IntRange(1),
+            type=IntRange(1),
             metavar="N",
             help="Starts of a fit; the best is kept.  [default: 1]",
             **common,
@@ -176,6 +179,9 @@ def _parameters() -> list[Callable[..., Any]]:
             help="Where to compute: cpu, cuda, or cuda:1 for the second GPU.  [default: cpu]",
             **common,
         ),
+        click.option(
+            "--memory-limit", type=MemorySize(), metavar="SIZE", help=MEMORY_HELP, **common
+        ),
     ]
 
 
@@ -185,7 +191,7 @@ def _option(name: str, help: str, lists: bool) -> click.Option:
     several = "; several are tried, as 0,0.01,0.1" if lists else ""
     return SectionedOption(
         [*dict.fromkeys((spelling.lower(), spelling)), name],
-        type=_Weights() if lists else click.FloatRange(0),
+        type=_Weights() if lists else FloatRange(0),
         metavar="LIST" if lists else "X",
         help=help,
         section=f"Penalties (weights{several})",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._numbers import FloatRange, IntRange
 from motifold.cli._shared import load_model
 from motifold.cli._terminal import exit_code, say
 
@@ -22,7 +23,7 @@ def follow_option(command: Callable[..., Any]) -> Callable[..., Any]:
     options: list[Any] = [
         click.option(
             "--idle",
-            type=click.FloatRange(0),
+            type=FloatRange(0),
             metavar="S",
             help="With --follow of a file: end when nothing was written for so long.  [default: "
             "wait for ever]",
@@ -42,7 +43,7 @@ def live_events_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add what ``events --follow`` takes."""
     latency: Any = click.option(
         "--latency",
-        type=click.IntRange(0),
+        type=IntRange(0),
         metavar="BINS",
         help="With --follow: time bins that an activation waits for.  [default: 2 motifs]",
     )
@@ -81,7 +82,7 @@ def follow_events(
     """Print events as JSON, one on a line, as soon as they are final."""
     if source is None:
         raise click.UsageError("--follow needs rows: give - (standard input) or a file.")
-    from motifold.findings.annotations import THRESHOLD
+    from motifold.findings.peaks import THRESHOLD
 
     fitted = load_model(model)
     if fitted.preparation_ is not None:

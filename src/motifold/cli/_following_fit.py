@@ -11,6 +11,7 @@ import click
 
 from motifold.cli._fitting import given_parameters
 from motifold.cli._following import follow_option, reader_of
+from motifold.cli._numbers import POSITIVE, IntRange
 from motifold.cli._outputs import check_no_other_ending, check_outputs, keep
 from motifold.cli._shared import friendly, load_model, print_json
 from motifold.cli._terminal import exit_code, say
@@ -30,13 +31,13 @@ def fit_follow_options(command: Callable[..., Any]) -> Callable[..., Any]:
     options: list[Any] = [
         click.option(
             "--forget",
-            type=click.FloatRange(0, min_open=True),
+            type=POSITIVE,
             metavar="BINS",
             help="With --follow: half-life of what was seen, to follow motifs that drift.",
         ),
         click.option(
             "--chunk",
-            type=click.IntRange(1),
+            type=IntRange(1),
             metavar="BINS",
             help="With --follow: time bins that are learnt from at a time.  [default: 2000, or 100 "
             "motifs]",

@@ -137,13 +137,14 @@ def part_to_fit(
 ) -> FittedPart:
     """The part; the preparation, if there is one, is fitted to it alone."""
     from motifold.data import Segments
-    from motifold.findings.unseen import matrix_of
+    from motifold.findings.unseen import matrix_of, refuse_on_disk
 
     X, lengths = recording.X, recording.lengths
     if held is not None:
         X = matrix_of(X)[held.train]
         lengths = tuple(Segments.of(X.shape[0], segments=held.train_segments).lengths)
     if preparation is not None:
+        refuse_on_disk(recording, "prepared")
         X = preparation.fit_transform(matrix_of(X), lengths=lengths)
     mask = None
     if recording.mask is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shutil
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -22,6 +23,7 @@ from motifold.cli._terminal import say
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.findings.annotations import Annotations
+    from motifold.findings.table import Table
     from motifold.io import Recording
 
 # Exit codes beyond click's own: 0 done, 1 failed, 2 wrong usage.
@@ -39,7 +41,7 @@ class _SpectrogramScale(click.Choice):
     """What ``--scale`` takes; who means the features is told how to say so."""
 
     def __init__(self) -> None:
-        super().__init__(["log", "magnitude", "power"])
+        super().__init__(["sqrt", "magnitude", "power", "log1p", "log"])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The scale, or a complaint in click's way."""
@@ -181,10 +183,9 @@ def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def output_option(default: str | None, **more: Any) -> Callable[..., Any]:
     """``-o``/``--output``."""
-    path = None if default is None else Path(default)
-    return click.option(
-        "-o", "--output", type=FILE, default=path, show_default=default is not None, **more
-    )
+    if default is not None:  # to click None is a default, too, and what has one is never missing
+        more = {"default": Path(default), "show_default": True, **more}
+    return click.option("-o", "--output", type=FILE, **more)
 
 
 def recording_of(
@@ -351,10 +352,20 @@ def on_a_terminal() -> bool:
     return sys.stderr.isatty()
 
 
+def text_width() -> int:
+    """Characters of a line: what the terminal has, if it is wide enough for a table; else 100."""
+    return max(80, min(shutil.get_terminal_size((100, 24)).columns, 200))
+
+
 def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
     """A table as CSV, numbers with nine digits."""
     lines = [",".join(columns), *(",".join(_cell(value) for value in row) for row in rows)]
     return "\n".join([*lines, ""])
+
+
+def csv_of(table: Table) -> str:
+    """All of a table of results as CSV."""
+    return csv_text(table.columns, ([row[name] for name in table.columns] for row in table))
 
 
 def _cell(value: Any) -> str:

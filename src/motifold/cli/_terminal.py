@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import io
+import os
 import re
 import signal
 from collections.abc import Iterator
@@ -29,10 +31,41 @@ def visible(text: Any, *, one_line: bool = False) -> str:
     )
 
 
+# The words that begin a line, and their colours.
+_COLOURS = {"Warning:": "yellow", "Hint:": "cyan", "Note:": "cyan", "Error:": "red"}
+
+
+def in_colour() -> bool | None:
+    """False where colours are not wanted (https://no-color.org) or not known; None: click sees."""
+    unwanted = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return False if unwanted else None
+
+
 def say(text: Any, *, err: bool = False, nl: bool = True, bold: bool = False) -> None:
     """Print; all that the commands print goes through here, or is JSON."""
     shown = visible(text)
-    click.echo(click.style(shown, bold=True) if bold else shown, err=err, nl=nl)
+    click.echo(_styled(shown, bold), err=err, nl=nl, color=in_colour())
+
+
+def _styled(text: str, bold: bool = False) -> str:
+    """The text with its first word in its colour, if it has one."""
+    first, space, rest = text.partition(" ")
+    if first in _COLOURS:
+        return click.style(first, fg=_COLOURS[first], bold=True) + space + rest
+    return click.style(text, bold=True) if bold else text
+
+
+def shown_in_colour(error: click.ClickException) -> click.ClickException:
+    """The same error, made to show itself as click does but for the colour of its first word."""
+
+    def show(file: Any = None) -> None:
+        told = io.StringIO()
+        type(error).show(error, file=told)
+        lines = map(_styled, told.getvalue().splitlines())
+        click.echo("\n".join(lines), file=file, err=file is None, color=in_colour())
+
+    error.show = show  # type: ignore[method-assign]
+    return error
 
 
 class Terminated(KeyboardInterrupt):

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from motifold.cli._numbers import SEED
+
 
 @click.command("demo")
 @click.option(
@@ -14,20 +16,21 @@ import click
     default=Path("demo_output"),
     metavar="DIR",
     show_default=True,
-    help="Where the picture goes.",
+    help="Where the pictures go.",
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0, 2**32 - 1),
+    type=SEED,
     default=0,
     show_default=True,
-    help="Of data and start.",
+    help="Of data and starts.",
 )
-@click.option("--quick", is_flag=True, help="A small problem.")
+@click.option("--quick", is_flag=True, help="Smaller problems, less time.")
 def command(output: Path, seed: int, quick: bool) -> None:
-    """Fit synthetic data, and draw the result.
+    """Find hidden sequences, race the algorithms, draw both.
 
-    It is the paper's synthetic problem, fitted with the three algorithms.
+    Sequences of neurons are found in spikes that show nothing; then the three algorithms get the
+    same time on the paper's synthetic problem, from the same starts.
 
     \b
     Example:

@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
+from motifold.cli._numbers import SHARE, IntRange, alpha_option, n_jobs_option, seed_option
 from motifold.cli._outputs import PAGE, TABLE, check_ending, check_outputs, keep, keep_text
+from motifold.cli._said import command_line
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    csv_text,
+    csv_of,
     friendly,
     on_a_terminal,
     output_option,
@@ -27,32 +29,18 @@ from motifold.cli._terminal import exit_code, say
 @click.option(
     "-l", "--n-lags", required=True, metavar="LENGTH", help="Of a motif: 20 (bins) or 0.4s."
 )
-@click.option(
-    "-k", "--n-components", type=click.IntRange(1), metavar="N", help="Motifs; else found out."
-)
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="Level of the verdicts, for all motifs together.",
-)
+@click.option("-k", "--n-components", type=IntRange(1), metavar="N", help="Motifs; else found out.")
+@alpha_option("the verdicts")
 @click.option(
     "--fdr",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=SHARE,
     default=0.1,
     show_default=True,
+    metavar="X",
     help="Share of the listed events that may be false.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Of starts, shifts and signs.",
-)
-@click.option("--n-jobs", type=int, metavar="N", help="Threads; all cores without it.")
+@seed_option("seed", help="Of starts, shifts and signs.")
+@n_jobs_option()
 @output_option(None, metavar="CSV", help="Write the events there.")
 @click.option("--report", type=FILE, metavar="HTML", help="Write a page with everything there.")
 @click.option("--save", type=FILE, metavar="MODEL", help="Write the plain fit there (.npz).")
@@ -91,7 +79,8 @@ def command(
         check_outputs(outputs, {"the recording": file})
         check_ending("--output", output, TABLE)
         check_ending("--report", report, PAGE)
-        recording = recording_of(file, options).checked()
+        # All of it: it is gone through again and again, and in other processes.
+        recording = recording_of(file, options).checked(memory_limit=float("inf"))
         try:
             found = discover(
                 recording.X,
@@ -112,11 +101,10 @@ def command(
                 say(f"\nInterrupted. Finished stages are in {store}: do the same again.", err=True)
             raise SystemExit(exit_code(interrupt)) from None
         if output is not None:
-            events = found.events
-            rows = [[record[name] for name in events.columns] for record in events]
-            keep_text(output, csv_text(events.columns, rows), "The list")
+            keep_text(output, csv_of(found.events), "The list")
         if report is not None:
-            keep(report, found.report, "The page")
+            said = {"recording_name": file.name, "command": command_line()}
+            keep(report, lambda place: found.report(place, **said), "The page")
         if save is not None and found.model is not None:
             keep(save, found.model.save, "The model")
     if as_json:

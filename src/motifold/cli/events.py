@@ -9,6 +9,7 @@ import click
 
 from motifold.cli._following import check_following, follow_events, live_events_options
 from motifold.cli._midi import ENDINGS, keep_midi
+from motifold.cli._numbers import FloatRange
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep, keep_text
 from motifold.cli._shared import (
     FILE,
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from motifold.findings import Table
     from motifold.findings.annotations import Annotations
 
+_LABELS = ("audacity", "raven", "mne")
 _ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDINGS}
+_ENDINGS |= dict.fromkeys(_LABELS, (".txt",))
 
 
 @click.command("events", cls=FileCommand)
@@ -39,13 +42,19 @@ _ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDIN
 @click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
 @output_option(None, metavar="CSV", help="Write there, else to the screen.")
 @click.option(
+    "--fdr",
+    type=FloatRange(0, 1, min_open=True, max_open=True),
+    help="With --data: share of the events that may be false.  [default: 0.1]",
+)
+@click.option(
     "--threshold",
-    type=click.FloatRange(0),
-    help="Least strength, in units of the motif's typical one.  [default: 0.3, or as noted]",
+    type=FloatRange(0),
+    help="Instead: least strength, in units of the motif's typical one.  [default without --data: "
+    "0.3, or as noted]",
 )
 @click.option(
     "--refractory",
-    type=click.FloatRange(0),
+    type=FloatRange(0),
     metavar="S",
     help="Seconds between two.  [default: where the motif no longer resembles itself]",
 )
@@ -55,11 +64,11 @@ _ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDIN
 @click.option(
     "--to",
     "kind_of_output",
-    type=click.Choice(["csv", "pynapple", "nwb", "midi"]),
+    type=click.Choice(list(_ENDINGS)),
     default="csv",
     show_default=True,
-    help="What to write: a table, a pynapple TsGroup (npz), intervals in an NWB file, or a MIDI "
-    "file of drums (motif k is note 36 + k; needs mido).",
+    help="What to write: a table, a pynapple TsGroup (npz), intervals in an NWB file, a MIDI "
+    "file of drums (motif k is note 36 + k; needs mido), or labels of Audacity, Raven or MNE.",
 )
 @click.option(
     "--session",
@@ -73,6 +82,7 @@ def command(
     model: Path,
     data: Path | None,
     output: Path | None,
+    fdr: float | None,
     threshold: float | None,
     refractory: float | None,
     partial: bool,
@@ -91,12 +101,18 @@ def command(
     The columns are motif (from 0, as in components_), segment (from 0), time (of the motif's first
     lag), bin, strength, start (the same from the start of the segment), peak (of the motif's
     strongest lag), with --data explained (share of the recording's power there), observed (share of
-    the motif that was) and partial (1 if the end cuts it off). Times are in seconds where the rate
-    is known, else in bins; time and peak are on the recording's clock. Events of which less than
-    half was observed are left out, and without --partial those that the end of a segment cuts off.
+    the motif that was), partial (1 if the end cuts it off) and, with --data, q_value. Times are in
+    seconds where the rate is known, else in bins; time and peak are on the recording's clock.
+    Events of which less than half was observed are left out, and without --partial those that the
+    end of a segment cuts off.
 
-    What was said in the explorer is heeded: thresholds of each motif, motifs that were merged or
-    hidden, events that were rejected, and names, in a column more (--no-notes leaves it aside).
+    With --data an event is kept where copies of the recording, in which each feature is shifted in
+    time by itself, have no more than a share --fdr as many of its strength or above; q_value is the
+    least such share. Without it, or with --threshold, strength alone decides.
+
+    What was said in the explorer is heeded: thresholds of each motif (unless --fdr is given),
+    motifs that were merged or hidden, events that were rejected, and names, in a column more
+    (--no-notes leaves it aside).
 
     With --follow rows are taken as they come, from standard input (-) or a csv or npy file that is
     being written, one time bin on a line; each event is printed as JSON on a line of its own as
@@ -107,15 +123,17 @@ def command(
     Examples:
       motifold events model.npz
       motifold events model.npz --data another.npy -o events.csv
+      motifold events model.npz --data another.npy --threshold 0.3
       motifold events model.npz --to pynapple -o events.npz
       motifold events model.npz --to nwb -o events.nwb --session session.nwb
       motifold events drums.npz --to midi -o drums.mid
+      motifold events song.npz --to audacity -o labels.txt
       rig | motifold events model.npz - --follow
     """
     with friendly():
         if follow or source is not None:
             others: dict[str, Any] = {"--data": data, "--output": output, "--session": session}
-            others |= {"--partial": partial or None}
+            others |= {"--partial": partial or None, "--fdr": fdr}
             others |= {"--to": None if kind_of_output == "csv" else kind_of_output}
             check_following(follow, others)
             settings: dict[str, Any] = {"threshold": threshold, "refractory": refractory}
@@ -125,6 +143,7 @@ def command(
         inputs = {"the model": model, "the recording": data, "the session": session}
         check_outputs({"--output": output}, inputs)
         _check_kind(kind_of_output, output, session)
+        _check_rule(fdr, threshold, data)
         fitted = load_model(model)
         if data is None and fitted.held_out_ is not None:
             read_from = (fitted.origin_ or {}).get("source") or "FILE"
@@ -132,9 +151,11 @@ def command(
                 f"{model} was fitted to a part of its recording, so its own activations do not "
                 f"tell times: give the recording, --data {read_from}."
             )
-        rule = {"threshold": threshold, "refractory": refractory, "partial": partial}
+        rule = {"fdr": fdr, "threshold": threshold, "refractory": refractory, "partial": partial}
         found, rate = _found(fitted, data, options, notes_of(model, fitted, notes), rule)
         if output is not None:
+            if rate is None and kind_of_output in _LABELS:
+                raise click.UsageError(f"--to {kind_of_output} has times in seconds: give --rate.")
             duration = fitted.n_lags / (rate or 1.0)
             _write(found, kind_of_output, output, session, duration)
         if as_json:
@@ -153,6 +174,13 @@ def _check_kind(kind: str, output: Path | None, session: Path | None) -> None:
         raise click.UsageError("--session goes with --to nwb alone.")
 
 
+def _check_rule(fdr: float | None, threshold: float | None, data: Path | None) -> None:
+    if fdr is not None and threshold is not None:
+        raise click.UsageError("--fdr and --threshold are two rules for one thing: give one.")
+    if fdr is not None and data is None:
+        raise click.UsageError("--fdr compares with shifted copies of the recording: give --data.")
+
+
 def _found(
     fitted: CNMF,
     data: Path | None,
@@ -163,7 +191,7 @@ def _found(
     """The events, counted as was said in the explorer, and the rate where it is known."""
     from motifold.findings import find_events
     from motifold.findings.annotated import annotated_events, with_names
-    from motifold.findings.annotations import THRESHOLD, recording_key
+    from motifold.findings.annotations import recording_key
     from motifold.findings.unseen import prepared_recording
 
     origin = fitted.origin_ or {}
@@ -179,14 +207,13 @@ def _found(
             "activations": activations,
             "lengths": recording.lengths,
             "X": recording.X,
+            "mask": recording.mask,
             "starts": recording.starts,
         }
     rate = None if rate is None else float(rate)
     if rate is None:
         of_the_data["starts"] = None  # bins are not counted in seconds
     if said is None:
-        threshold = THRESHOLD if rule["threshold"] is None else rule["threshold"]
-        rule = rule | {"threshold": threshold}
         return find_events(fitted, rate=rate or 1.0, **rule, **of_the_data), rate
     activations = of_the_data.pop("activations", None)
     counted = {"rate": rate or 1.0, **rule, **of_the_data}
@@ -202,10 +229,15 @@ def _csv(table: Table) -> str:
 
 
 def _write(table: Table, kind: str, output: Path, session: Path | None, duration: float) -> None:
+    from motifold.exports import write_labels
     from motifold.io.events import events_to_nwb, save_pynapple
 
     if kind == "csv":
         keep_text(output, _csv(table), "The list")
+    elif kind in _LABELS:
+        called = {row["motif"]: row["name"] for row in table.records if row.get("name")}
+        labels: dict[str, Any] = {"duration": duration, "names": called}
+        keep(output, lambda place: write_labels(table, place, kind, **labels), "The list")
     elif kind == "midi":
         keep_midi(output, table)
     elif kind == "pynapple":

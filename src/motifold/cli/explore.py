@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from motifold.cli._numbers import IntRange
 from motifold.cli._shared import (
     FILE,
     FileCommand,
@@ -26,7 +27,7 @@ from motifold.cli._terminal import say
 @click.option("--compare", type=FILE, metavar="MODEL", help="Another fit, to see side by side.")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=IntRange(0, 65535),
     default=0,
     metavar="N",
     help="Of the page; without it any that is free.",

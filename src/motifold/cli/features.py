@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from motifold.cli._numbers import POSITIVE
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
 from motifold.cli._shared import (
     EXIT_CODES,
@@ -25,7 +26,7 @@ from motifold.cli._terminal import say
 @output_option(None, metavar="CSV", help="Write there, else to the screen.")
 @click.option(
     "--rate",
-    type=click.FloatRange(0, min_open=True),
+    type=POSITIVE,
     metavar="HZ",
     help="Time bins per second.  [default: those of the recording of the fit]",
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._cluster import at_home, cluster_option, model_class, working_on
 from motifold.cli._fitting import FittingCommand, given_parameters, model_options
 from motifold.cli._following_fit import (
     FollowedFit,
@@ -16,6 +17,7 @@ from motifold.cli._following_fit import (
     follow_fit,
     refuse_with_follow,
 )
+from motifold.cli._numbers import POSITIVE, SHARE, FloatRange, IntRange, n_jobs_option, seed_option
 from motifold.cli._outputs import (
     PAGE,
     beside,
@@ -30,6 +32,7 @@ from motifold.cli._preparing import (
     part_to_fit,
     preparing_options,
 )
+from motifold.cli._said import command_line
 from motifold.cli._shared import (
     EXIT_DATA,
     FILE,
@@ -60,7 +63,7 @@ _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no
 @click.option(
     "-k",
     "--n-components",
-    type=click.IntRange(1),
+    type=IntRange(1),
     required=True,
     metavar="N",
     help="Number of motifs.",
@@ -69,26 +72,17 @@ _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no
     "-l", "--n-lags", required=True, metavar="LAGS", help="Length of a motif: 20 (bins) or 0.5s."
 )
 @output_option("model.npz", help="The model's file.")
-@click.option(
-    "--max-time", type=click.FloatRange(0, min_open=True), metavar="S", help="Seconds at most."
-)
-@click.option(
-    "--seed",
-    "random_state",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Of the random starts.",
-)
-@click.option("--n-jobs", type=int, metavar="N", help="Threads; all cores without it.")
+@click.option("--max-time", type=POSITIVE, metavar="S", help="Seconds at most.")
+@seed_option()
+@n_jobs_option()
+@cluster_option
 @click.option("--report", type=FILE, metavar="HTML", help="Write a report as well.")
 @sort_option
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
 @click.option("--restart", is_flag=True, help="Start anew, whatever checkpoint there is.")
 @click.option(
     "--checkpoint-every",
-    type=click.FloatRange(0),
+    type=FloatRange(0),
     default=60.0,
     show_default=True,
     metavar="S",
@@ -96,7 +90,7 @@ _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no
 )
 @click.option(
     "--test-fraction",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=SHARE,
     metavar="X",
     help="Hold out this share of the time, in blocks, and test the motifs there.",
 )
@@ -119,6 +113,7 @@ def command(
     idle: float | None,
     chunk: int | None,
     forget: float | None,
+    cluster: str | int | None,
     **options: Any,
 ) -> None:
     """Find the motifs of a recording and save them as a model.
@@ -146,10 +141,13 @@ def command(
       motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
       motifold fit counts.npy -k 5 -l 20 --loss kl
       motifold fit counts.npy -k 5 -l 20 --sqrt --smooth 2 --test-fraction 0.3
+      motifold fit large.zarr -k 5 -l 20 --cluster local:4
       rig | motifold fit - -k 5 -l 20 --follow
     """
     if follow:
         asked = FollowedFit(file, output, n_lags, checkpoint_every, resume, restart, chunk, forget)
+        if cluster is not None:
+            raise click.UsageError("--cluster is not for --follow: one process follows a stream.")
         refuse_with_follow(report, test_fraction, options)
         follow_fit(asked, idle, as_json, options)
         return
@@ -159,14 +157,16 @@ def command(
         check_outputs(outputs, {"the recording": file})
         check_no_other_ending("--output", output, ".npz")
         check_ending("--report", report, PAGE)
-        recording = recording_of(file, options).checked()
+        recording = recording_of(file, options).checked(memory_limit=options["memory_limit"])
         preparation = given_preparation(options, recording)
-        model = _model(recording, n_lags, options)
+        model = _model(recording, n_lags, options, model_class(cluster))
         held = _hold_out(recording, test_fraction, model.n_lags)
         part = part_to_fit(recording, preparation, held)
         checkpoint = _checkpoint(model, part, saved, checkpoint_every, resume, restart)
         with _telling_what_is_kept(checkpoint):
-            checkpoint.fit(model, part.X, lengths=part.lengths, mask=part.mask)
+            with working_on(cluster, model):
+                checkpoint.fit(model, part.X, lengths=part.lengths, mask=part.mask)
+                model = at_home(model)
             model.set_params(callback=None, verbose=0)
             _keep_origin(model, recording)
             model.preparation_, model.held_out_ = preparation, held
@@ -176,16 +176,19 @@ def command(
             from motifold.report import write_report
 
             say("The fit is done; writing the report.", err=True)
-            write_report(report, model, recording, sort=sort)
+            said, name = command_line(), output.name
+            write_report(report, model, recording, sort=sort, model_name=name, command=said)
         test = None if held is None else _tested(model, recording)
     _tell(model, recording, output, report, test, as_json)
 
 
 def _hold_out(recording: Recording, fraction: float | None, L: int) -> HoldOut | None:
     from motifold.findings import hold_out
+    from motifold.findings.unseen import refuse_on_disk
 
     if fraction is None:
         return None
+    refuse_on_disk(recording, "cut in two")
     return hold_out(recording.X, fraction, gap=L - 1, lengths=recording.lengths)
 
 
@@ -198,15 +201,13 @@ def _tested(model: CNMF, recording: Recording) -> Significance:
     return unseen.quickly_tested(model)[0]
 
 
-def _model(recording: Recording, n_lags: str, options: dict[str, Any]) -> CNMF:
-    from motifold.estimator import CNMF
-
+def _model(recording: Recording, n_lags: str, options: dict[str, Any], kind: type[CNMF]) -> CNMF:
     L, T = recording.bins(n_lags), recording.shape[0]
     if L > T:
         hints = " ".join(recording.hints)
         raise ValueError(f"A motif of {L} lags is longer than the recording, {T} bins. {hints}")
     shown = on_a_terminal()
-    return CNMF(
+    return kind(
         n_lags=L,
         verbose=int(shown),
         callback=None if shown else _Log(),
@@ -315,6 +316,7 @@ def _tell(
         )
         return
     from motifold.findings import start_agreement
+    from motifold.fit import StopReason
     from motifold.model.losses import loss_of
 
     loss = loss_of(model.beta_loss)
@@ -326,10 +328,11 @@ def _tell(
         f"{model.n_components} motifs of {model.n_lags} lags{seconds} explain "
         f"{100 * loss.explained(model.loss_):.1f}% of the {loss.explains} "
         f"({by}relative loss {model.loss_:.4f}); "
-        f"{model.stop_reason_} after {model.n_iter_} iterations."
+        f"{StopReason(model.stop_reason_).words} after {model.n_iter_} iterations."
     )
     agreement = start_agreement(model)
-    if agreement is not None and agreement.n_starts > 1:
+    told_by_the_bar = on_a_terminal()
+    if agreement is not None and agreement.n_starts > 1 and not told_by_the_bar:
         say(agreement.sentence)
     if model.preparation_ is not None:
         say(f"Prepared: {model.preparation_.describe()}.")

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from motifold.cli._memory import memory_option
 from motifold.cli._outputs import PAGE, check_ending, check_outputs
+from motifold.cli._said import command_line
 from motifold.cli._shared import (
     FILE,
     FileCommand,
@@ -31,6 +33,7 @@ from motifold.cli._terminal import say
 @output_option("report.html", metavar="HTML", help="The page.")
 @sort_option
 @notes_option
+@memory_option
 @reading_options
 def command(
     model: Path,
@@ -39,6 +42,7 @@ def command(
     sort: bool | None,
     notes: bool,
     as_json: bool,
+    memory_limit: str | None,
     **options: Any,
 ) -> None:
     """Write a report: one HTML file that needs nothing else.
@@ -59,10 +63,11 @@ def command(
         inputs = {"the model": model, "the recording": data}
         check_outputs({"--output": output}, inputs)
         check_ending("--output", output, PAGE)
-        fitted = load_model(model)
+        fitted = load_model(model).set_params(memory_limit=memory_limit)
         recording = recording_of(data, options, fitted)
         said = notes_of(model, fitted, notes)
-        write_report(output, fitted, recording, sort=sort, notes=said)
+        told = {"model_name": model.name, "command": command_line()}
+        write_report(output, fitted, recording, sort=sort, notes=said, **told)
     if as_json:
         print_json({"report": output, "bytes": output.stat().st_size})
     else:

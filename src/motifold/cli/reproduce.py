@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from motifold.cli._numbers import POSITIVE, IntRange
 from motifold.cli._shared import (
     EXIT_CODES,
     friendly,
@@ -21,7 +22,7 @@ _EXPERIMENTS = ("synthetic", "songbird", "speech")
 @click.argument("experiment", type=click.Choice([*_EXPERIMENTS, "all"]))
 @click.option(
     "--time-limit",
-    type=click.FloatRange(0, min_open=True),
+    type=POSITIVE,
     default=None,
     metavar="S",
     help="Seconds of fitting for each experiment in all, divided over its data sets, starts, and "
@@ -29,7 +30,7 @@ _EXPERIMENTS = ("synthetic", "songbird", "speech")
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(1),
+    type=IntRange(1),
     default=3,
     show_default=True,
     metavar="N",

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motifold.cli._fitting import FittingCommand, given_parameters, model_options
+from motifold.cli._numbers import POSITIVE, FloatRange, IntRange, n_jobs_option, seed_option
 from motifold.cli._outputs import PAGE, check_ending, check_no_other_ending, check_outputs, keep
+from motifold.cli._said import command_line
 from motifold.cli._shared import FILE, friendly, json_option, load_model, print_json
 from motifold.cli._terminal import say
 
@@ -22,7 +24,7 @@ _REPRESENTATION = ("n_fft", "hop_length", "scale", "noise_floor", "kind", "n_mel
 @click.command("separate", cls=FittingCommand)
 @click.argument("file", type=FILE)
 @click.argument("folders", nargs=-1, type=FILE, metavar="")
-@click.option("-k", "--n-components", type=click.IntRange(1), metavar="N", help="Number of motifs.")
+@click.option("-k", "--n-components", type=IntRange(1), metavar="N", help="Number of motifs.")
 @click.option(
     "-l",
     "--n-lags",
@@ -36,7 +38,7 @@ _REPRESENTATION = ("n_fft", "hop_length", "scale", "noise_floor", "kind", "n_mel
 )
 @click.option("--format", "ending", type=click.Choice(["wav", "flac"]), default="wav",
               show_default=True, help="wav: 32-bit floats; flac: 24 bits.")  # fmt: skip
-@click.option("--exponent", type=click.FloatRange(0, min_open=True), default=2.0,
+@click.option("--exponent", type=POSITIVE, default=2.0,
               show_default=True, metavar="X", help="Of the masks: larger is sharper.")  # fmt: skip
 @click.option("--model", type=FILE, metavar="NPZ", help="Use the motifs of this model.")
 @click.option(
@@ -48,14 +50,14 @@ _REPRESENTATION = ("n_fft", "hop_length", "scale", "noise_floor", "kind", "n_mel
 )
 @click.option("--fix", is_flag=True, help="Keep the templates as they are.")
 @click.option("--score", type=FILE, metavar="FILE", help="When each sound begins: csv, txt or mid.")
-@click.option("--tolerance", type=click.FloatRange(0), default=0.05, show_default=True,
+@click.option("--tolerance", type=FloatRange(0), default=0.05, show_default=True,
               metavar="S", help="Seconds by which the score may be wrong.")  # fmt: skip
-@click.option("--ring", type=click.FloatRange(0), default=0.4, show_default=True, metavar="S",
+@click.option("--ring", type=FloatRange(0), default=0.4, show_default=True, metavar="S",
               help="Seconds that a sound goes on after its onset in the score.")  # fmt: skip
 @click.option("--save-model", type=FILE, metavar="NPZ", help="Keep the model as well.")
 @click.option("--report", type=FILE, metavar="HTML", help="Write a page with players as well.")
-@click.option("--window", "n_fft", type=click.IntRange(2), metavar="N", help="Samples of a window.")
-@click.option("--hop", "hop_length", type=click.IntRange(1), metavar="N",
+@click.option("--window", "n_fft", type=IntRange(2), metavar="N", help="Samples of a window.")
+@click.option("--hop", "hop_length", type=IntRange(1), metavar="N",
               help="Samples from one window to the next.")  # fmt: skip
 @click.option("--scale", type=click.Choice(["sqrt", "magnitude", "power", "log1p", "log"]),
               help="Of the spectrogram.  [default: sqrt]")  # fmt: skip
@@ -63,12 +65,11 @@ _REPRESENTATION = ("n_fft", "hop_length", "scale", "noise_floor", "kind", "n_mel
               help="Share of the time that a frequency is silent.  [default: 0.1]")  # fmt: skip
 @click.option("--representation", "kind", type=click.Choice(["stft", "mel", "cqt"]),
               help="What is factorised; mel and cqt need librosa.  [default: stft]")  # fmt: skip
-@click.option("--n-mels", type=click.IntRange(1), metavar="N", help="Mel bands.  [default: 128]")
-@click.option("--max-time", type=click.FloatRange(0, min_open=True), metavar="S",
+@click.option("--n-mels", type=IntRange(1), metavar="N", help="Mel bands.  [default: 128]")
+@click.option("--max-time", type=POSITIVE, metavar="S",
               help="Seconds of the fit at most.")  # fmt: skip
-@click.option("--seed", "random_state", type=click.IntRange(0, 2**32 - 1), default=0,
-              show_default=True, metavar="N", help="Of the random starts.")  # fmt: skip
-@click.option("--n-jobs", type=int, metavar="N", help="Threads; all cores without it.")
+@seed_option()
+@n_jobs_option()
 @model_options
 @json_option
 def command(
@@ -115,7 +116,7 @@ def command(
         if report is not None:
             from motifold.report.parts import write_parts
 
-            write_parts(report, apart)
+            write_parts(report, apart, command=command_line())
     _tell(apart, written, report, as_json)
 
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._memory import memory_option
+from motifold.cli._numbers import alpha_option, n_null_option
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    csv_text,
+    csv_of,
     friendly,
     load_model,
     model_argument,
@@ -19,6 +21,7 @@ from motifold.cli._shared import (
     print_json,
     reading_options,
     recording_of,
+    text_width,
 )
 from motifold.cli._terminal import say
 
@@ -34,22 +37,10 @@ if TYPE_CHECKING:
 @click.option(
     "--new-data", is_flag=True, help="It is a recording of which the fit has seen nothing."
 )
-@click.option(
-    "--n-null",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="Shuffled copies of each motif.",
-)
-@click.option(
-    "--alpha",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.05,
-    show_default=True,
-    help="Level of the test, for all motifs together.",
-)
+@n_null_option(1, help="Shuffled copies of each motif.")
+@alpha_option("the test")
 @output_option(None, metavar="CSV", help="Write the table there as well.")
+@memory_option
 @reading_options
 def command(
     model: Path,
@@ -59,6 +50,7 @@ def command(
     alpha: float,
     output: Path | None,
     as_json: bool,
+    memory_limit: str | None,
     **options: Any,
 ) -> None:
     """Test whether motifs recur by more than chance, on data that their fit has not seen.
@@ -74,11 +66,11 @@ def command(
       motifold significance model.npz --data another-day.npy --new-data -o significance.csv
     """
     with friendly():
-        fitted = load_model(model)
+        fitted = load_model(model).set_params(memory_limit=memory_limit)
         data = data or _recording_of_the_fit(fitted, model)
         check_outputs({"--output": output}, {"the model": model, "the recording": data})
         check_ending("--output", output, TABLE)
-        recording = recording_of(data, options, fitted).checked()
+        recording = recording_of(data, options, fitted).checked(memory_limit=memory_limit)
         unseen = _unseen(fitted, recording, new_data)
         try:
             found = unseen.tested(fitted, n_null=n_null, alpha=alpha)
@@ -88,8 +80,7 @@ def command(
         where = _where(unseen, fitted, recording)
         table = found.table
         if output is not None:
-            rows = [[record[name] for name in table.columns] for record in table]
-            keep_text(output, csv_text(table.columns, rows), "The table")
+            keep_text(output, csv_of(table), "The table")
     n_tested, n_found = int(found.tested.sum()), int(found.significant.sum())
     if as_json:
         print_json(
@@ -105,7 +96,7 @@ def command(
             }
         )
         return
-    say(repr(table))
+    say(table.text(text_width(), keys=["motif"]))
     say(
         f"{n_found} of {n_tested} motifs tested are significant (level {alpha:g} for all together, "
         f"Bonferroni's correction, {n_null} shuffled copies), {where}."

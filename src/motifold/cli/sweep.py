@@ -8,17 +8,19 @@ from typing import Any, Literal
 import click
 
 from motifold.cli._fitting import SweepingCommand, given_parameters, model_options
+from motifold.cli._numbers import IntRange, n_jobs_option, n_null_option
 from motifold.cli._outputs import TABLE, beside, check_ending, check_outputs, keep_text
 from motifold.cli._preparing import given_preparation, preparing_options
 from motifold.cli._shared import (
     FILE,
-    csv_text,
+    csv_of,
     friendly,
     on_a_terminal,
     output_option,
     print_json,
     reading_options,
     recording_of,
+    text_width,
 )
 from motifold.cli._terminal import exit_code, say
 
@@ -33,7 +35,7 @@ from motifold.cli._terminal import exit_code, say
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(1),
+    type=IntRange(1),
     default=5,
     show_default=True,
     metavar="N",
@@ -47,15 +49,8 @@ from motifold.cli._terminal import exit_code, say
     help="What the error is measured on: a stretch of time that the fit does not see, a tenth of "
     "the entries, or nothing.",
 )
-@click.option(
-    "--n-null",
-    type=click.IntRange(0),
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="Shuffled copies for the test of significance; 0 leaves it out.",
-)
-@click.option("--n-jobs", type=int, metavar="N", help="Processes; all cores without it.")
+@n_null_option(0, help="Shuffled copies for the test of significance; 0 leaves it out.")
+@n_jobs_option("Processes")
 @output_option("sweep.csv", metavar="CSV", help="The table of runs.")
 @click.option("--store", type=FILE, metavar="FILE", help="Finished runs.  [default: OUTPUT.runs]")
 @preparing_options
@@ -99,7 +94,8 @@ def command(
             folders={"the folder of --store": beside(store, ".fits")},
         )
         check_ending("--output", output, TABLE)
-        recording = recording_of(file, options).checked()
+        # All of it: it is gone through again and again, and in other processes.
+        recording = recording_of(file, options).checked(memory_limit=float("inf"))
         if recording.signed:
             grid["allow_negative"] = True
         preparation = given_preparation(options, recording)
@@ -123,18 +119,22 @@ def command(
             say(f"\nInterrupted. Finished runs are in {store}: do the same again.", err=True)
             raise SystemExit(exit_code(interrupt)) from None
         table = found.table
-        rows = [[record[name] for name in table.columns] for record in table]
-        keep_text(output, csv_text(table.columns, rows), "The table")
+        keep_text(output, csv_of(table), "The table")
     if as_json:
         told = {"suggested": found.suggested, "notes": found.notes}
         print_json({"output": output, "runs": table.records, **told})
         return
-    say(repr(table))
+    say(table.text(text_width(), keys=_which(table.columns)))
     for name, value in found.suggested.items():
         say(f"Suggested {name}: {'no clear answer' if value is None else value}")
     for note in found.notes:
         say(f"Note: {note}", err=True)
     say(f"{len(table)} runs: {output}")
+
+
+def _which(columns: list[str]) -> list[str]:
+    """The columns that tell runs apart: what was varied, and the start."""
+    return columns[: columns.index("seed") + 1]
 
 
 def _whole_numbers(text: str) -> list[int]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from motifold.cli._memory import memory_option
 from motifold.cli._outputs import check_outputs, keep, keep_text
 from motifold.cli._shared import (
     FILE,
@@ -26,9 +27,17 @@ from motifold.cli._terminal import say
 @click.command("transform", cls=FileCommand)
 @model_argument
 @click.argument("file", type=FILE)
-@output_option("activations.npy", help="An .npy file, or .csv with a column for each motif.")
+@output_option("activations.npy", help="A file .npy or .csv, or a new folder .zarr.")
+@memory_option
 @reading_options
-def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any) -> None:
+def command(
+    model: Path,
+    file: Path,
+    output: Path,
+    as_json: bool,
+    memory_limit: str | None,
+    **options: Any,
+) -> None:
     """Find the activations of a model's motifs in a recording.
 
     The file is read as the one of the fit was, unless options say otherwise, and prepared as it was
@@ -38,23 +47,27 @@ def command(model: Path, file: Path, output: Path, as_json: bool, **options: Any
     Examples:
       motifold transform model.npz another.npy -o activations.npy
       motifold transform speech.npz another.wav -o activations.csv
+      motifold transform model.npz days.zarr -o activations.zarr --memory-limit 4GB
     """
     import numpy as np
 
     from motifold.findings.decomposition import Decomposition
     from motifold.findings.unseen import prepared_recording
+    from motifold.io.zarr_store import write_zarr
 
-    if output.suffix not in (".npy", ".csv"):
-        raise click.UsageError(f"--output: {output} must end in .npy or .csv.")
+    if output.suffix not in (".npy", ".csv", ".zarr"):
+        raise click.UsageError(f"--output: {output} must end in .npy, .csv or .zarr.")
     with friendly():
         inputs = {"the model": model, "the recording": file}
         check_outputs({"--output": output}, inputs)
-        fitted = load_model(model)
-        recording = recording_of(file, options, fitted).checked()
+        fitted = load_model(model).set_params(memory_limit=memory_limit)
+        recording = recording_of(file, options, fitted).checked(memory_limit=memory_limit)
         recording = prepared_recording(fitted, recording)
         activations = fitted.transform(recording.X, lengths=recording.lengths, mask=recording.mask)
         if output.suffix == ".npy":
             keep(output, lambda place: _save(place, activations), "The result")
+        elif output.suffix == ".zarr":
+            write_zarr(output, activations)
         else:
             names = [f"motif_{k}" for k in range(activations.shape[1])]
             table = np.column_stack([recording.times, activations])

@@ -180,12 +180,12 @@ def _taken_apart(
 
 def _explains(fit: Decomposition) -> bool:
     """Whether the activations explain the recording as well as they did in the fit."""
-    (T, N), power = fit.shape, Power(1)
+    (T, N), power = fit.shape, Power(0)
     all_of_it = T * N <= _CHECKED_ENTRIES
     step = _CHECKED_ROWS if all_of_it else max(_CHECKED_ROWS, T // _CHECKED_BLOCKS)
     for a in range(0, T, step):
         b = min(T, a + _CHECKED_ROWS)
-        power.add(np.asarray(fit.reference(a, b), np.float64), [fit.rows(a, b)])
+        power.add(np.asarray(fit.reference(a, b), np.float64), fit.rows(a, b))
     if fit.loss.by_ratios:
         return bool(power.loss < 1)
     return bool(power.loss <= fit.model.loss_ + (_SAME_LOSS if all_of_it else _SIMILAR_LOSS))

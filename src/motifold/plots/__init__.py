@@ -16,12 +16,14 @@ from motifold.plots.factors import plot_factors
 from motifold.plots.loss import plot_loss
 from motifold.plots.match import plot_match
 from motifold.plots.motifs import plot_motifs
+from motifold.plots.printed import paper
 from motifold.plots.raster import plot_raster
 from motifold.plots.reconstruction import plot_reconstruction
 from motifold.plots.significance import plot_significance
 from motifold.plots.sweep import plot_crossover, plot_motif_lengths, plot_n_components
 
 __all__ = [
+    "paper",
     "plot_consensus",
     "plot_contributions",
     "plot_crossover",

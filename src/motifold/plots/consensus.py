@@ -8,10 +8,13 @@ from matplotlib.figure import Figure, SubFigure
 
 from motifold.findings.consensus import Consensus
 from motifold.plots.motifs import plot_motifs
+from motifold.plots.ordering import Order
+from motifold.plots.printed import Style, in_style
 
 _SHOWN = 20
 
 
+@in_style
 def plot_consensus(
     consensus: Consensus,
     *,
@@ -19,6 +22,8 @@ def plot_consensus(
     feature_axis: Any = None,
     feature_label: str | None = None,
     figure: Figure | SubFigure | None = None,
+    order: Order = "auto",
+    style: Style | None = None,
 ) -> Figure:
     """Draw the motifs of a consensus, those found most often first.
 
@@ -29,7 +34,7 @@ def plot_consensus(
     ----------
     consensus : Consensus
         As from ``motifold.find_consensus``.
-    rate, feature_axis, feature_label, figure
+    rate, feature_axis, feature_label, figure, order, style
         As in ``plot_motifs``.
 
     Returns
@@ -59,4 +64,5 @@ def plot_consensus(
         feature_label=feature_label,
         titles=titles,
         figure=figure,
+        order=order,
     )

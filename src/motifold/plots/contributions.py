@@ -12,6 +12,8 @@ from matplotlib.gridspec import GridSpec
 
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Contributions, Decomposition
+from motifold.plots.ordering import Order, order_of_fit
+from motifold.plots.printed import Style, column_width, in_style
 from motifold.plots.style import (
     Features,
     check_rate,
@@ -25,8 +27,10 @@ from motifold.plots.style import (
 from motifold.plots.view import Images, View
 
 _WIDTH = 11.0  # inches of the figure
+_PALE = 0.6  # of white upon a bar
 
 
+@in_style
 def plot_contributions(
     model: CNMF,
     X: Any = None,
@@ -40,15 +44,19 @@ def plot_contributions(
     feature_label: str | None = None,
     figure: Figure | SubFigure | None = None,
     starts: Any = None,
+    order: Order = "auto",
+    style: Style | None = None,
 ) -> Figure:
     """Draw the part of the data that each motif explains, and its share of the power.
 
     On top is the data, or without it the reconstruction; below, one row for each motif: a bar for
     its share, and, on a colour scale common to the motifs, the part of the reconstruction it
-    makes. The share of motif k is Σ(2X·X̂_k − X̂_k²)/ΣX² over the stretch drawn, floored at zero:
-    what it explains alone. Motifs that overlap explain less together than their shares add up to.
-    Of a model with another loss than squared error, the share is that of X̂ which the motif makes.
-    No pyplot figure is made and nothing is shown.
+    makes. The share of motif k is ⟨2X − X̂, X̂_k⟩/‖X‖² over the stretch drawn: shares add up to
+    what all motifs explain together, and with the rest to 100 %. The pale end of a bar is what lies
+    where other motifs are as well, ⟨X̂ − X̂_k, X̂_k⟩/‖X‖²; only the full one would be lost without
+    the motif. Of a model with another loss than squared error it is the deviance that is divided,
+    at each entry by what each motif has of the change from the mean of the feature to X̂. No pyplot
+    figure is made and nothing is shown.
 
     Parameters
     ----------
@@ -61,8 +69,8 @@ def plot_contributions(
         As in ``plot_factors``.
     motifs : sequence of int or None
         Which motifs to draw, as positions in ``components_``; None draws all.
-    rate, time_range, feature_axis, feature_label, figure, starts
-        As in ``plot_factors``; features are not sorted.
+    rate, time_range, feature_axis, feature_label, figure, starts, order, style
+        As in ``plot_factors``.
 
     Returns
     -------
@@ -86,6 +94,7 @@ def plot_contributions(
     view = View.from_range(time_range, rate, fit.segments.lengths, starts)
     names = getattr(model, "feature_names_in_", None)
     features = Features.from_options(fit.shape[1], feature_axis, feature_label, names)
+    features = order_of_fit(features, order, fit)
     return draw_contributions(fit, features, view, _chosen(motifs, fit.H.shape[1]), figure)
 
 
@@ -95,14 +104,22 @@ def draw_contributions(
     view: View,
     motifs: list[int],
     figure: Figure | SubFigure | None = None,
+    *,
+    residual: bool = False,
+    bars: bool = True,
 ) -> Figure:
-    """The picture of ``plot_contributions``, of a recording that is taken apart already."""
+    """The picture of ``plot_contributions``, of a recording that is taken apart already.
+
+    With ``residual`` what is left of the data is on top, on the data's scale, not the data;
+    without ``bars`` the names of the motifs alone are at the left.
+    """
     found = Contributions(fit)
     name = "reconstruction" if fit.X is None else "data"
 
     def rows(a: int, b: int) -> Images:
         reference, parts = found.block(a, b)
-        return {name: reference} | {f"motif {k}": part for k, part in enumerate(parts)}
+        images = {name: reference} | {f"motif {k}": part for k, part in enumerate(parts)}
+        return images | {"residual": np.abs(reference - fit.rows(a, b))} if residual else images
 
     images = view.pooled(rows)
     height = float(np.clip(7 / len(motifs), 0.4, 1.4))  # inches of a motif's row
@@ -111,16 +128,17 @@ def draw_contributions(
         1 + len(motifs),
         3,
         figure=figure,
-        width_ratios=[2, 8, 0.2],
+        width_ratios=_columns(bars),
         height_ratios=[max(1.4, height)] + [height] * len(motifs),
     )
-    top = figure.add_subplot(grid[0, 1], label=name)
+    shown = "residual" if residual else name
+    top = figure.add_subplot(grid[0, 1], label=shown)
     norm = scale(images[name])
-    image = features.draw_image(top, images[name], view.span, **shades(norm))
-    top.set_title(name, fontsize="medium")
+    image = features.draw_image(top, images[shown], view.span, **shades(norm))
+    top.set_title(f"|{name} − reconstruction|" if residual else name, fontsize="medium")
     top.tick_params(labelbottom=False)
     features.draw_labels(top)
-    draw_colorbar(figure, image, grid[0, 2], "value")
+    draw_colorbar(figure, image, grid[0, 2], "value\n(data units)")
     lanes = {
         f"motif {k}": figure.add_subplot(grid[1 + i, 1], sharex=top, sharey=top, label=f"motif {k}")
         for i, k in enumerate(motifs)
@@ -129,11 +147,28 @@ def draw_contributions(
     draw_colorbar(figure, lanes[f"motif {motifs[0]}"].images[0], grid[1:, 2])
     for axes in (top, *lanes.values()):
         mark_segments(axes, fit.segments.breaks(view.start, view.stop), view.rate)
+    if not bars:
+        for k in motifs:
+            lanes[f"motif {k}"].set_ylabel(f"motif {k}", color=colour(k), fontweight="bold")
+        return figure
     axes = figure.add_subplot(grid[1:, 0], label="shares")
     _draw_shares(axes, found, motifs)
-    # Not in a title, for which the layout would leave room above every row.
-    axes.set_xlabel(_told_of_shares(fit, found, name))
+    axes.set_xlabel(f"share of {fit.loss.explains} (%)")
+    # In the free corner beside the data, not in a title, for which the layout would leave room
+    # above every row.
+    told: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    text = axes.annotate(
+        _sums(fit, found, name), (0, 1), (0, 6), fontsize="small", va="bottom", **told
+    )
+    text.set_in_layout(False)
     return figure
+
+
+def _columns(bars: bool) -> list[float]:
+    """Widths of the bars, the images and their scale."""
+    if not bars:
+        return [0.01, 8, 0.15]
+    return [2, 8, 0.2] if column_width() is None else [3, 8, 0.3]
 
 
 def _chosen(motifs: Sequence[int] | None, K: int) -> list[int]:
@@ -157,21 +192,31 @@ def _draw_parts(lanes: dict[str, Axes], images: Images, features: Features, view
     view.label_time(axes)
 
 
-def _told_of_shares(fit: Decomposition, found: Contributions, name: str) -> str:
-    together = f"all motifs together: {100 * found.explained:.1f}"
-    if not fit.loss.by_ratios:
-        return f"share of the {name}'s power (%)\n{together}"
-    return f"share of the reconstruction (%)\n{together} of the deviance"
+def _sums(fit: Decomposition, found: Contributions, name: str) -> str:
+    """How the shares add up, and what the pale ends of the bars are."""
+    parts = {"motifs": float(found.shares.sum())}
+    if fit.model.background_ is not None:
+        parts["background"] = found.background
+    parts["not explained"] = 1 - found.explained
+    lines = [f"Of the {name}'s {fit.loss.explains}:"]
+    lines += [f"{what} {100 * share:.1f}%" for what, share in parts.items()]
+    if found.overlaps is not None:
+        lines.append("(pale: where other\nmotifs are as well)")
+    return "\n".join(lines)
 
 
 def _draw_shares(axes: Axes, found: Contributions, motifs: list[int]) -> None:
-    """Bars, each beside its motif's row."""
+    """Bars, each beside its motif's row, pale at the end where the motif overlaps with others."""
     percent = 100 * found.shares[motifs]
-    bars = axes.barh(range(len(motifs)), percent, height=0.6, color=[colour(k) for k in motifs])
+    lanes = range(len(motifs))
+    bars = axes.barh(lanes, percent, height=0.6, color=[colour(k) for k in motifs])
+    if found.overlaps is not None:
+        pale = np.clip(100 * found.overlaps[motifs], 0, np.maximum(percent, 0))
+        axes.barh(lanes, pale, height=0.6, left=percent - pale, color="white", alpha=_PALE)
     axes.bar_label(bars, fmt="%.1f", padding=3, fontsize="small")
     axes.set_ylim(len(motifs) - 0.5, -0.5)
-    axes.set_xlim(0, 1.25 * (percent.max() or 1))  # room for the numbers
-    axes.set_yticks(range(len(motifs)), labels=[f"motif {k}" for k in motifs])
+    axes.set_xlim(min(0.0, 1.25 * percent.min()), 1.3 * max(percent.max(), 1))  # for the numbers
+    axes.set_yticks(lanes, labels=[f"motif {k}" for k in motifs])
     for k, label in zip(motifs, axes.get_yticklabels(), strict=True):
         label.set(color=colour(k), fontweight="bold")
     axes.spines[["top", "right"]].set_visible(False)

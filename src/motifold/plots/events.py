@@ -9,15 +9,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from motifold.findings.events import EventAverage
+from motifold.findings.averages import EventAverage
 from motifold.findings.order import feature_correlation
 from motifold.findings.table import Table
-from motifold.plots.style import Features, colour, prepared_figure, scale, shades
+from motifold.plots.printed import Style, in_style, points
+from motifold.plots.style import Features, colour, draw_colorbar, prepared_figure, scale, shades
 
 _LINES = 4  # up to so many channels are drawn as lines, more as an image
 
 
-def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> Axes:
+@in_style
+def plot_events(
+    events: Table, *, segment: int = 0, ax: Axes | None = None, style: Style | None = None
+) -> Axes:
     """Draw the events of one segment: a row for each motif, taller where they are stronger.
 
     Events that the end of the segment cuts off are dotted, and those are pale of which not all was
@@ -31,6 +35,8 @@ def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> A
         Which segment to draw.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a new figure.
+    style : {"paper", "paper-2"} or None
+        As in ``plot_motifs``.
 
     Returns
     -------
@@ -55,7 +61,7 @@ def plot_events(events: Table, *, segment: int = 0, ax: Axes | None = None) -> A
         heights = 0.8 * strengths / (strengths.max() if len(strengths) else 1)
         times = these["time"].astype(float)
         lines = ax.vlines(times, row + 0.4 - heights, row + 0.4, color=colour(int(k)))
-        lines.set(linewidth=1.5, alpha=_paleness(these), linestyle=_styles(these))
+        lines.set(linewidth=points(1.5), alpha=_paleness(these), linestyle=_styles(these))
     ax.set_yticks(range(len(motifs)), labels=[f"motif {k}" for k in motifs])
     ax.set_ylim(len(motifs) - 0.4, -0.6)
     ax.set_xlabel("time (s)")
@@ -77,12 +83,14 @@ def _styles(events: Table) -> Any:
     return [":" if partial else "-" for partial in events["partial"]]
 
 
+@in_style
 def plot_event_average(
     average: EventAverage,
     *,
     feature_axis: Any = None,
     feature_label: str | None = None,
     figure: Figure | SubFigure | None = None,
+    style: Style | None = None,
 ) -> Figure:
     """Draw what a signal does around the events of each motif.
 
@@ -98,11 +106,13 @@ def plot_event_average(
         top or, where neighbours are strongly correlated, as frequencies are, at the bottom.
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
+    style : {"paper", "paper-2"} or None
+        As in ``plot_motifs``.
 
     Returns
     -------
     matplotlib.figure.Figure
-        One axes for each motif, labelled (``get_label``) "motif 0", …
+        One axes for each motif, labelled (``get_label``) "motif 0", …, and of images "colorbar".
 
     Examples
     --------
@@ -112,10 +122,12 @@ def plot_event_average(
     >>> events = Table([{"motif": 0, "segment": 0, "time": 2.0}])
     >>> average = event_triggered_average(np.random.rand(500, 9), events, (-1, 1), rate=100)
     >>> [axes.get_label() for axes in plot_event_average(average).axes]
-    ['motif 0']
+    ['motif 0', 'colorbar']
     """
     M, _, N = average.mean.shape
     figure = prepared_figure(figure, (1.5 + 2.6 * M, 3.4))
+    is_image = N > _LINES
+    grid = figure.add_gridspec(1, M + is_image, width_ratios=[1] * M + [0.05] * is_image)
     norm = scale(average.mean)
     label = feature_label or ("channel" if feature_axis is None else None)
     features = Features.from_options(N, feature_axis, label)
@@ -125,16 +137,18 @@ def plot_event_average(
     span = (float(average.times[0]) - step / 2, float(average.times[-1]) + step / 2)
     first = None
     for m, k in enumerate(average.motifs):
-        axes = figure.add_subplot(1, M, m + 1, sharey=first, label=f"motif {k}")
+        axes = figure.add_subplot(grid[0, m], sharey=first, label=f"motif {k}")
         first = first or axes
-        if N <= _LINES:
+        if not is_image:
             _draw_lines(axes, average, m)
         else:
-            features.draw_image(axes, average.mean[m], span, **shades(norm))
+            image = features.draw_image(axes, average.mean[m], span, **shades(norm))
             features.draw_labels(axes, shown=m == 0)
         axes.axvline(0, color="black", linewidth=1, linestyle=":")
         axes.set_title(f"motif {k}, n = {average.counts[m].max()}", fontsize="medium")
         axes.set_xlabel("time from event (s)")
+    if is_image:
+        draw_colorbar(figure, image, grid[0, M], "mean value (data units)")
     return figure
 
 

@@ -15,9 +15,10 @@ from matplotlib.image import AxesImage
 
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
-from motifold.findings.order import picture_order
 from motifold.plots.decimate import envelope
 from motifold.plots.motifs import draw_lags
+from motifold.plots.ordering import Order, order_of_fit
+from motifold.plots.printed import Style, column_width, in_style
 from motifold.plots.style import (
     Features,
     check_rate,
@@ -37,6 +38,7 @@ _WIDTH = 12.8  # inches of the figure
 _HEIGHTS = {1: 5.8, 2: 8.2}  # by the number of images in the middle
 _MANY_COLUMNS = 5  # from so many on, motifs are too narrow for all their labels
 _MANY_LANES = 20
+_MIDDLE = 8  # motifs' widths that the recording has
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class _Panels:
     features: Features
 
 
+@in_style
 def plot_factors(
     model: CNMF,
     X: Any = None,
@@ -68,6 +71,8 @@ def plot_factors(
     feature_label: str | None = None,
     show: Literal["both", "data", "reconstruction"] = "both",
     starts: Any = None,
+    order: Order = "auto",
+    style: Style | None = None,
 ) -> Figure:
     """Draw the factors of a fitted model beside the data they explain.
 
@@ -104,10 +109,8 @@ def plot_factors(
     time_range : (float, float) or None
         Start and end of the stretch to draw, in the units of the time axis; None draws all.
     sort_features : bool or None
-        Sort features by the motif that gives them most power, then by the lag of its peak, so
-        that sequences show as diagonals. None sorts unless features have an order of their own:
-        there is a ``feature_axis``, or neighbours are strongly correlated (median at least 0.5,
-        and 0.2 above that of random pairs), as in a spectrogram.
+        As it was before there was ``order``: True is "sorted", False "own", None what ``order``
+        says.
     feature_axis : array-like of shape (n_features,) or None
         A number for each feature that rises (or falls) all along, such as its frequency in Hz;
         greater is drawn higher.
@@ -119,6 +122,10 @@ def plot_factors(
         Seconds at which each segment begins, as ``Recording.starts``: time is in that clock.
         Several segments are drawn side by side, and the ticks tell their times; where their clocks
         overlap (each begins at 0, say), time counts through them all. None counts from 0.
+    order : {"auto", "sorted", "own"}, FeatureOrder or sequence of int, default="auto"
+        In which order features are drawn, as in ``plot_motifs``.
+    style : {"paper", "paper-2"} or None
+        As wide as one column of print, or two, in type that can be read there; see ``paper``.
 
     Returns
     -------
@@ -142,9 +149,9 @@ def plot_factors(
     view = View.from_range(time_range, rate, fit.segments.lengths, starts)
     names = getattr(model, "feature_names_in_", None)
     features = Features.from_options(fit.shape[1], feature_axis, feature_label, names)
-    order = picture_order(fit, sort_features, has_axis=feature_axis is not None)
-    if order is not None:
-        features = features.reordered(order)
+    if sort_features is not None:
+        order = "sorted" if sort_features else "own"
+    features = order_of_fit(features, order, fit)
     return draw_factors(fit, features, view, show=show, figure=figure)
 
 
@@ -192,11 +199,12 @@ def _recordings(fit: Decomposition, view: View, show: str) -> Images:
 def _draw(panels: _Panels, figure: Figure) -> Figure:
     K, n_images = len(panels.motifs), len(panels.recordings)
     n_columns = -(-K // n_images)  # motifs wrap onto as many rows as there are images of data
+    middle = max(_MIDDLE if column_width() is None else _MIDDLE / 2, 1.5 * n_columns)
     grid = GridSpec(
         1 + n_images,
         n_columns + 2,
         figure=figure,
-        width_ratios=[1] * n_columns + [max(8, 1.5 * n_columns), 0.2],
+        width_ratios=[1] * n_columns + [middle, 0.2],
         height_ratios=[min(1.6, 0.2 + 0.08 * K)] + [1] * n_images,
     )
     motifs = _draw_motifs(figure, grid, panels)
@@ -210,7 +218,7 @@ def _draw(panels: _Panels, figure: Figure) -> Figure:
 def _draw_motifs(figure: Figure, grid: GridSpec, panels: _Panels) -> list[Axes]:
     """One image per motif, in the columns at the left; only the outer ones bear labels."""
     n_columns = grid.ncols - 2
-    is_narrow = n_columns >= _MANY_COLUMNS
+    is_narrow = n_columns >= _MANY_COLUMNS or (column_width() or _WIDTH) < _WIDTH / 2
     last_row = (len(panels.motifs) - 1) // n_columns
     drawn: list[Axes] = []
     for k, motif in enumerate(panels.motifs):

@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from motifold.findings.courses import Course, median_course
 from motifold.model.losses import SQUARED, loss_of
 from motifold.plots.decimate import MAX_COLUMNS
+from motifold.plots.printed import Style, in_style, points
 from motifold.plots.style import LINE_STYLES, MARKERS, colour, prepared_figure
 
 _SIZE = (6.4, 4.2)  # inches
@@ -19,23 +20,27 @@ _WIDE_TIMES = 30.0  # a span of times, as a ratio, from which on their axis is b
 _WIDE_LOSSES = 10.0
 
 
+@in_style
 def plot_loss(
-    curves: Mapping[str, Any],
+    curves: Any,
     *,
     ax: Axes | None = None,
     title: str | None = None,
     log: Literal["auto", "x", "y", "both"] | None = "auto",
+    style: Style | None = None,
 ) -> Axes:
     """Draw the loss of fits against the seconds they took.
 
     Where a label has several fits, each is a thin line and the bold one is their median at each
     time, from when all have started; a fit that ended keeps its last loss. Labels differ in
-    colour, line style and marker, so that they can be told apart in grey print.
+    colour, line style and marker, so that they can be told apart in grey print. Of a model with
+    several starts (``n_init``) the course is that of the best one, and time counts from its start.
 
     Parameters
     ----------
-    curves : dict of str to history, fitted CNMF, or list of them
-        A history has ``.seconds`` and ``.loss``, arrays of equal length.
+    curves : CNMF, history, list of them, or dict of str to such
+        Fitted models, or their histories, which have ``.seconds`` and ``.loss``, arrays of equal
+        length; in a dict, by the names that the legend gives them.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a new figure, which is ``plot_loss(…).figure``.
     title : str or None
@@ -43,6 +48,8 @@ def plot_loss(
     log : {"auto", "x", "y", "both"} or None, default="auto"
         Which axes are logarithmic; "auto" decides by how far times and losses spread. Times and
         losses of zero cannot be drawn there and are left out.
+    style : {"paper", "paper-2"} or None
+        As in ``plot_motifs``.
 
     Returns
     -------
@@ -65,10 +72,13 @@ def plot_loss(
     >>> ax = plot_loss(fits, title="three starts each")
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['mu (median of 3)', 'hals (median of 3)']
+    >>> plot_loss(fits["hals"][0]).get_xlabel()
+    'time (s)'
     """
     if log not in ("auto", "x", "y", "both", None):
         raise ValueError(f'log must be "auto", "x", "y", "both" or None, not {log!r}.')
-    groups = {label: _curves_of(fits, label) for label, fits in curves.items()}
+    named = curves if isinstance(curves, Mapping) else {"": curves}
+    groups = {label: _curves_of(fits, label) for label, fits in named.items()}
     if not groups:
         raise ValueError("curves is empty: give at least one label with its history.")
     if ax is None:
@@ -76,22 +86,35 @@ def plot_loss(
     log_x, log_y = _logarithmic(log, [curve for runs in groups.values() for curve in runs])
     for i, (label, runs) in enumerate(groups.items()):
         _draw_group(ax, i, label, [_drawable(run, log_x, log_y) for run in runs])
-    _label_axes(ax, log_x, log_y, _loss_label(curves.values()))
+    _label_axes(ax, log_x, log_y, _loss_label(named.values()))
+    if any(_has_starts(fit) for fits in named.values() for fit in _listed(fits)):
+        ax.set_xlabel("time since the best start began (s)")
     if title is not None:
         ax.set_title(title)
-    ax.legend(frameon=False)
+    if ax.get_legend_handles_labels()[1]:
+        ax.legend(frameon=False)
     return ax
+
+
+def _listed(fits: Any) -> list[Any]:
+    return list(fits) if isinstance(fits, (list, tuple)) else [fits]
+
+
+def _has_starts(fit: Any) -> bool:
+    """Whether it is a model of which only the best of several starts has its course told."""
+    return hasattr(fit, "history_") and getattr(fit, "n_init", 1) > 1
 
 
 def _curves_of(fits: Any, label: str) -> list[Course]:
     """The curves of one label, checked."""
-    fits = list(fits) if isinstance(fits, (list, tuple)) else [fits]
+    fits = _listed(fits)
+    where = f"curves[{label!r}]" if label else "curves"
     if not fits:
-        raise ValueError(f"curves[{label!r}] is empty: give at least one history.")
+        raise ValueError(f"{where} is empty: give at least one history.")
     found = []
     for i, fit in enumerate(fits):
         history = getattr(fit, "history_", fit)
-        place = f"curves[{label!r}][{i}]"
+        place = f"{where}[{i}]" if label or len(fits) > 1 else where
         if not (hasattr(history, "seconds") and hasattr(history, "loss")):
             raise TypeError(
                 f"{place} must be a history with .seconds and .loss or a fitted model, not "
@@ -103,7 +126,7 @@ def _curves_of(fits: Any, label: str) -> list[Course]:
                 f"{place}: seconds and loss must be arrays of equal length, at least 1; their "
                 f"shapes are {seconds.shape} and {loss.shape}."
             )
-        found.append((seconds, loss))
+        found.append((seconds - seconds[0] if _has_starts(fit) else seconds, loss))
     return found
 
 
@@ -135,28 +158,26 @@ def _draw_group(ax: Axes, i: int, label: str, runs: list[Course]) -> None:
     runs = [run for run in runs if run[0].size]
     if len(runs) > 1:
         for seconds, loss in runs:
-            ax.plot(seconds, loss, color=colour(i), linewidth=0.7, alpha=0.45, label="_run")
-        label = f"{label} (median of {len(runs)})"
+            ax.plot(seconds, loss, color=colour(i), linewidth=points(0.7), alpha=0.45, label="_run")
+        label = f"{label} (median of {len(runs)})".lstrip()
     seconds, loss = median_course(runs, MAX_COLUMNS) if runs else (np.empty(0), np.empty(0))
     ax.plot(
         seconds,
         loss,
         color=colour(i),
-        linewidth=2.2,
+        linewidth=points(2.2),
         linestyle=LINE_STYLES[i % len(LINE_STYLES)],
         marker=MARKERS[i % len(MARKERS)],
-        markersize=6,
+        markersize=points(6),
         markevery=(0.04 * (i % 4), 0.2),  # shares of the axes' diagonal, apart from each other
-        label=label,
+        label=label or "_this fit",
     )
 
 
 def _loss_label(groups: Iterable[Any]) -> str:
     """What the losses are; a history alone does not tell."""
     losses = {
-        loss_of(getattr(fit, "beta_loss", SQUARED.beta))
-        for fits in groups
-        for fit in (fits if isinstance(fits, (list, tuple)) else [fits])
+        loss_of(getattr(fit, "beta_loss", SQUARED.beta)) for fits in groups for fit in _listed(fits)
     }
     only = losses.pop()
     if losses or not only.by_ratios:

@@ -8,10 +8,13 @@ import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
 from motifold.findings.matching import match_motifs
-from motifold.plots.motifs import plot_motifs
-from motifold.plots.style import prepared_figure
+from motifold.plots.motifs import draw_motifs
+from motifold.plots.ordering import Order, order_of_motifs
+from motifold.plots.printed import Style, in_style
+from motifold.plots.style import Features, check_rate, prepared_figure
 
 
+@in_style
 def plot_match(
     a: Any,
     b: Any,
@@ -21,6 +24,8 @@ def plot_match(
     feature_axis: Any = None,
     feature_label: str | None = None,
     figure: Figure | SubFigure | None = None,
+    order: Order = "auto",
+    style: Style | None = None,
 ) -> Figure:
     """Draw the motifs of ``a``, and below each the motif of ``b`` that answers to it.
 
@@ -33,8 +38,10 @@ def plot_match(
         Fitted models, or their motifs, with the same lags and features.
     max_shift
         As in ``motifold.matching.match_motifs``.
-    rate, feature_axis, feature_label, figure
+    rate, feature_axis, feature_label, figure, style
         As in ``plot_motifs``.
+    order : {"auto", "sorted", "own"}, FeatureOrder or sequence of int, default="auto"
+        As in ``plot_motifs``; features are sorted by the motifs of ``a``, in both rows.
 
     Returns
     -------
@@ -50,6 +57,7 @@ def plot_match(
     >>> [axes.get_title() for axes in figure.subfigs[1].axes]
     ['1: 1.00', '0: 1.00']
     """
+    check_rate(rate)
     first, second = (np.asarray(getattr(fit, "components_", fit)) for fit in (a, b))
     match = match_motifs(first, second, max_shift=max_shift)
     if first.shape[1] != second.shape[1]:
@@ -63,12 +71,10 @@ def plot_match(
     ]
     figure = prepared_figure(figure, (1.6 + 1.2 * max(len(first), 4), 6.0))
     above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
-    options: dict[str, Any] = {
-        "rate": rate,
-        "feature_axis": feature_axis,
-        "feature_label": feature_label,
-    }
+    named = getattr(a, "feature_names_in_", getattr(b, "feature_names_in_", None))
+    features = Features.from_options(first.shape[2], feature_axis, feature_label, named)
+    features = order_of_motifs(features, order, a, first)
     names = [f"motif {k}" for k in range(len(first))]
-    plot_motifs(first, titles=names, figure=above, **options)
-    plot_motifs(match.align(second), titles=titles, figure=below, **options)
+    draw_motifs(first, features, rate, names, figure=above)
+    draw_motifs(match.align(second), features, rate, titles, figure=below)
     return figure

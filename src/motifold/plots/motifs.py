@@ -10,7 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
 
+from motifold.findings.decomposition import stacked
 from motifold.findings.overlap import checked_motifs
+from motifold.plots.ordering import Order, order_of_motifs
+from motifold.plots.printed import Style, column_width, in_style
 from motifold.plots.style import (
     IMAGE_MAP,
     Features,
@@ -22,10 +25,13 @@ from motifold.plots.style import (
 
 _MAX_COLUMNS = 10
 _CELL = (1.2, 1.9)  # inches of one motif
+_LEAST = 0.6  # inches of its width in a paper
 
 
+@in_style
 def plot_motifs(
     components: Any,
+    X: Any = None,
     *,
     rate: float | None = None,
     feature_axis: Any = None,
@@ -33,6 +39,8 @@ def plot_motifs(
     titles: Sequence[str] | None = None,
     shared_scale: bool = False,
     figure: Figure | SubFigure | None = None,
+    order: Order = "auto",
+    style: Style | None = None,
 ) -> Figure:
     """Draw motifs as a grid of images, lag to the right and features upwards or downwards.
 
@@ -43,6 +51,9 @@ def plot_motifs(
     ----------
     components : CNMF or array-like of shape (n_components, n_lags, n_features)
         A fitted model, or its motifs.
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
+        The recording, by which it is judged whether features have an order of their own; None
+        judges by the motifs.
     rate : float or None
         Time bins per second; given, lags are in seconds, else in bins.
     feature_axis : array-like of shape (n_features,) or None
@@ -58,6 +69,15 @@ def plot_motifs(
         (blank) to its maximum (darkest).
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
+    order : {"auto", "sorted", "own"}, FeatureOrder or sequence of int, default="auto"
+        In which order features are drawn. "sorted": by the motif that gives them most power, then
+        by the lag of its peak, so that sequences show as diagonals (any motifs look like sequences
+        so: it is no test). "own": as they are. "auto" sorts unless features have an order of their
+        own: there is a ``feature_axis``, or neighbours are strongly correlated (median at least
+        0.5, and 0.2 above that of random pairs), as in a spectrogram; then the first is at the
+        bottom. Or an order, from ``motifold.sort_features`` or as positions.
+    style : {"paper", "paper-2"} or None
+        As wide as one column of print, or two, in type that can be read there; see ``paper``.
 
     Returns
     -------
@@ -78,6 +98,8 @@ def plot_motifs(
     motifs = checked_motifs(components, nonnegative=False)
     names = getattr(components, "feature_names_in_", None)
     features = Features.from_options(motifs.shape[2], feature_axis, feature_label, names)
+    rows = None if X is None else stacked(X)
+    features = order_of_motifs(features, order, components, motifs, rows)
     return draw_motifs(motifs, features, rate, titles, shared_scale, figure)
 
 
@@ -95,7 +117,9 @@ def draw_motifs(
         titles = [f"motif {k}" for k in range(K)]
     if len(titles) != K:
         raise ValueError(f"titles must name each of the {K} motifs; there are {len(titles)}.")
-    n_rows = -(-K // _MAX_COLUMNS)
+    width = column_width()
+    most = _MAX_COLUMNS if width is None else min(_MAX_COLUMNS, max(1, int((width - 0.5) / _LEAST)))
+    n_rows = -(-K // most)
     n_columns = -(-K // n_rows)
     size = (1.2 + _CELL[0] * max(n_columns, 4), 0.6 + _CELL[1] * max(n_rows, 1.4))
     figure = prepared_figure(figure, size)

@@ -11,12 +11,15 @@ from matplotlib.figure import Figure, SubFigure
 from motifold.data import Segments
 from motifold.data.validation import is_list_of_segments
 from motifold.findings.decomposition import stacked
-from motifold.findings.profiles import FeatureOrder
+from motifold.findings.profiles import FeatureOrder, sort_features
 from motifold.findings.table import Table
+from motifold.plots.printed import Style, in_style, points
 from motifold.plots.style import (
     Features,
     check_rate,
     colour,
+    draw_colorbar,
+    mark_segments,
     prepared_figure,
     scale,
     shades,
@@ -24,12 +27,15 @@ from motifold.plots.style import (
 from motifold.plots.view import View
 
 _NAMED_FEATURES = 40
+_NO_MOTIF = "0.85"  # the grey of features that are in none
 
 
+@in_style
 def plot_raster(
-    X: Any,
-    order: FeatureOrder,
+    model: Any = None,
+    X: Any = None,
     *,
+    order: FeatureOrder | None = None,
     events: Table | None = None,
     rate: float | None = None,
     time_range: tuple[float, float] | None = None,
@@ -37,18 +43,23 @@ def plot_raster(
     figure: Figure | SubFigure | None = None,
     lengths: Any = None,
     starts: Any = None,
+    style: Style | None = None,
 ) -> Figure:
     """Draw a recording with its features sorted, so that sequences show as diagonals.
 
-    A strip at the left has the colour of each feature's motif; marks on top, in the same colours,
-    are the events, hollow where the end of a segment cuts them off. Long recordings are drawn by
-    the largest value of neighbouring bins.
+    A strip at the left has the colour of each feature's motif, grey for those in none; marks on
+    top, in the same colours, are the events, hollow where the end of a segment cuts them off. Long
+    recordings are drawn by the largest value of neighbouring bins. ``plot_raster(X, order)``, the
+    order of 0.1, is understood as well.
 
     Parameters
     ----------
+    model : CNMF or array-like of shape (n_components, n_lags, n_features)
+        A fitted model, or motifs, by which the features are sorted.
     X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
-    order : FeatureOrder
-        As from ``motifold.sort_features``.
+        The recording.
+    order : FeatureOrder or None
+        As from ``motifold.sort_features``, in place of a model.
     events : Table or None
         As from ``motifold.find_events``.
     rate : float or None
@@ -65,23 +76,26 @@ def plot_raster(
         Seconds at which each segment begins, as ``Recording.starts``: time is in that clock.
         Several segments are drawn side by side, and the ticks tell their times; where their clocks
         overlap (each begins at 0, say), time counts through them all. None counts from 0.
+    style : {"paper", "paper-2"} or None
+        As in ``plot_motifs``.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Its axes are labelled (``get_label``) "events", "motifs" and "data".
+        Its axes are labelled (``get_label``) "events" (where there are any), "motifs", "data" and
+        "colorbar".
 
     Examples
     --------
-    >>> from motifold import sort_features
     >>> from motifold.datasets import make_sequences
     >>> from motifold.plots import plot_raster
     >>> data = make_sequences(300, 20, 2, 8, activation_probability=0.05, random_state=0)
-    >>> figure = plot_raster(data.X, sort_features(data.components), rate=10)
+    >>> figure = plot_raster(data.components, data.X, rate=10)
     >>> [axes.get_label() for axes in figure.axes]
-    ['events', 'motifs', 'data']
+    ['motifs', 'data', 'colorbar']
     """
     check_rate(rate)
+    order, X = _told_apart(model, X, order)
     data = stacked(X)
     if data.ndim != 2 or data.shape[1] != len(order.order):
         raise ValueError(
@@ -93,19 +107,42 @@ def plot_raster(
     segments = Segments.of(len(data), lengths)
     view = View.from_range(time_range, rate, segments.lengths, starts)
     figure = prepared_figure(figure, (11.0, 5.0))
-    grid = figure.add_gridspec(2, 2, width_ratios=[0.015, 1], height_ratios=[0.1, 1])
-    above = figure.add_subplot(grid[0, 1], label="events")
-    strip = figure.add_subplot(grid[1, 0], label="motifs")
-    axes = figure.add_subplot(grid[1, 1], label="data", sharex=above)
+    has_events = events is not None and len(events) > 0
+    heights = [0.1, 1] if has_events else [1]
+    grid = figure.add_gridspec(
+        len(heights), 3, width_ratios=[0.015, 1, 0.015], height_ratios=heights
+    )
+    above = figure.add_subplot(grid[0, 1], label="events") if has_events else None
+    strip = figure.add_subplot(grid[-1, 0], label="motifs")
+    axes = figure.add_subplot(grid[-1, 1], label="data", sharex=above)
     image = view.pooled(lambda a, b: {"data": data[a:b][:, order.order]})["data"]
     features = Features(order.order, "feature (sorted by motif and lag)")
-    features.draw_image(axes, image, view.span, **shades(scale(image)), interpolation="nearest")
+    drawn = features.draw_image(
+        axes, image, view.span, **shades(scale(image)), interpolation="nearest"
+    )
     view.label_time(axes)
     axes.tick_params(labelleft=False, left=False)
+    mark_segments(axes, segments.breaks(view.start, view.stop), rate)
     _draw_names(axes, order, feature_names)
     _draw_strip(strip, order, features)
-    _draw_events(above, events, view)
+    if above is not None:
+        _draw_events(above, events, view)
+    draw_colorbar(figure, drawn, grid[-1, 2])
     return figure
+
+
+def _told_apart(model: Any, X: Any, order: Any) -> tuple[FeatureOrder, Any]:
+    """The order of the features, and the recording, in whichever order they were given."""
+    if isinstance(X, FeatureOrder) and order is None:
+        model, X, order = None, model, X
+    elif X is None and isinstance(order, FeatureOrder):
+        model, X = None, model
+    if X is None or (model is None and order is None):
+        raise TypeError(
+            "plot_raster must have a fitted model and the recording, plot_raster(model, X), or a "
+            "recording and the order of its features, plot_raster(X, sort_features(motifs))."
+        )
+    return sort_features(model) if order is None else order, X
 
 
 def _draw_names(axes: Axes, order: FeatureOrder, names: Any) -> None:
@@ -126,30 +163,30 @@ def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
     """A bar for each run of features of the same motif."""
     motifs = order.motif[order.order]
     for row, k in enumerate(motifs):
-        shade = colour(int(k)) if k >= 0 else "white"
+        shade = colour(int(k)) if k >= 0 else _NO_MOTIF
         strip.axhspan(row - 0.5, row + 0.5, color=shade, linewidth=0)
-    for k in np.unique(motifs[motifs >= 0]):
+    for k in np.unique(motifs):
         centre = np.flatnonzero(motifs == k).mean()
         strip.annotate(
-            str(k),
+            str(k) if k >= 0 else "none",
             (0, centre),
             (-4, 0),
             xycoords=("axes fraction", "data"),
             textcoords="offset points",
             ha="right",
             va="center",
-            color=colour(int(k)),
+            color=colour(int(k)) if k >= 0 else "0.4",
+            rotation=0 if k >= 0 else 90,
         )
     strip.set_ylim(features.limits)
-    strip.set_ylabel("feature, by motif and lag of peak", labelpad=14)
+    strip.set_ylabel("feature, by motif and lag of its peak", labelpad=14)
     strip.set_xticks([])
     strip.set_yticks([])
 
 
-def _draw_events(above: Axes, events: Table | None, view: View) -> None:
+def _draw_events(above: Axes, events: Any, view: View) -> None:
     above.axis("off")
-    if events is None or len(events) == 0:
-        return
+    above.set_title("events", fontsize="medium")
     bins, motifs = events["bin"].astype(float), events["motif"]
     drawn = (view.edges[0] <= bins) & (bins < view.edges[-1])
     shades = [colour(int(k)) for k in motifs[drawn]]
@@ -158,5 +195,12 @@ def _draw_events(above: Axes, events: Table | None, view: View) -> None:
         cut = events["partial"][drawn].astype(bool)
         faces = ["none" if hollow else shade for hollow, shade in zip(cut, shades, strict=True)]
     places = view.place(bins[drawn]), motifs[drawn]
-    above.scatter(*places, facecolors=faces, edgecolors=shades, marker="v", s=16)
+    above.scatter(
+        *places,
+        facecolors=faces,
+        edgecolors=shades,
+        marker="v",
+        s=points(points(16)),
+        clip_on=False,
+    )
     above.set_ylim(events["motif"].max() + 0.7, -0.7)

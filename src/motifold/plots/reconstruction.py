@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from matplotlib.figure import Figure, SubFigure
 
 from motifold.data import Segments
 from motifold.findings.decomposition import Decomposition, stacked
+from motifold.plots.ordering import Order, order_of_fit, order_of_motifs
+from motifold.plots.printed import Style, in_style
 from motifold.plots.style import (
     Features,
     check_rate,
@@ -28,10 +31,14 @@ _WIDTH, _ROW = 9.6, 2.3  # inches of the figure, and of one recording's height
 Rows = Callable[[int, int], npt.NDArray[Any]]  # bins a to b of a recording
 
 
+@in_style
 def plot_reconstruction(
-    X: Any,
-    reconstruction: Any,
+    model: Any = None,
+    X: Any = None,
     *,
+    activations: Any = None,
+    lengths: Any = None,
+    reconstruction: Any = None,
     residual: bool = False,
     rate: float | None = None,
     time_range: tuple[float, float] | None = None,
@@ -39,23 +46,30 @@ def plot_reconstruction(
     feature_label: str | None = None,
     figure: Figure | SubFigure | None = None,
     starts: Any = None,
+    order: Order = "auto",
+    style: Style | None = None,
 ) -> Figure:
     """Draw the data above its reconstruction, on one colour scale and with shared axes.
 
     Long recordings are drawn by the largest values of some two thousand stretches of time. No
-    pyplot figure is made and nothing is shown.
+    pyplot figure is made and nothing is shown. ``plot_reconstruction(X, model)``, the order of 0.1,
+    is understood as well, and so is ``plot_reconstruction(X, X_hat)`` of any reconstruction.
 
     Parameters
     ----------
+    model : CNMF
+        A fitted model.
     X : array-like or sparse matrix of shape (n_samples, n_features), or list of such
         The recording. NaN, a missing entry, is drawn grey.
-    reconstruction : CNMF or array-like of shape (n_samples, n_features), or list of such arrays
-        The model fitted to X, or any reconstruction; for a recording that the model was not
-        fitted to give ``model.inverse_transform(model.transform(X))``.
+    activations, lengths
+        As in ``plot_factors``: for a recording that the model was not fitted to, give
+        ``activations=model.transform(X)``.
+    reconstruction : array-like of shape (n_samples, n_features), list of such, or None
+        Any other reconstruction, in place of a model.
     residual : bool, default=False
         Draw below what is left, ``|X − reconstruction|``, on the same scale.
-    rate, time_range, feature_axis, feature_label, figure, starts
-        As in ``plot_factors``; features are not sorted.
+    rate, time_range, feature_axis, feature_label, figure, starts, order, style
+        As in ``plot_factors``. Without a model features are not sorted.
 
     Returns
     -------
@@ -69,20 +83,45 @@ def plot_reconstruction(
     >>> from motifold.plots import plot_reconstruction
     >>> X = make_sequences(300, 20, 2, 8, random_state=0).X
     >>> model = CNMF(n_components=2, n_lags=8, random_state=0).fit(X)
-    >>> figure = plot_reconstruction(X, model, residual=True, rate=100, time_range=(0, 2))
+    >>> figure = plot_reconstruction(model, X, residual=True, rate=100, time_range=(0, 2))
     >>> [axes.get_label() for axes in figure.axes]
     ['data', 'reconstruction', 'residual', 'colorbar']
     """
     check_rate(rate)
+    made, X = _told_apart(model, X, reconstruction)
     data = stacked(X)
     if data.ndim != 2:
         raise ValueError(f"X must have shape (n_samples, n_features), not {data.shape}.")
-    rows, segments = _rows_and_segments(reconstruction, data.shape)
-    view = View.from_range(time_range, rate, segments.lengths, starts)
-    names = getattr(reconstruction, "feature_names_in_", None)
+    names = getattr(made, "feature_names_in_", None)
     features = Features.from_options(data.shape[1], feature_axis, feature_label, names)
+    if hasattr(made, "inverse_transform"):
+        fit = Decomposition.of(made, None, activations, lengths)
+        _check_shape(data.shape, fit.shape)
+        features = order_of_fit(features, order, replace(fit, X=data))
+        rows, segments = fit.rows, fit.segments
+    else:
+        X_hat = stacked(made)
+        _check_shape(data.shape, X_hat.shape)
+        rows, segments = (lambda a, b: X_hat[a:b]), Segments.of(len(X_hat), lengths)
+        own = isinstance(order, str) and order in ("auto", "sorted")
+        features = order_of_motifs(features, "own" if own else order, None, X_hat, data)
+    view = View.from_range(time_range, rate, segments.lengths, starts)
     breaks = segments.breaks(view.start, view.stop)
     return draw_reconstruction(data, rows, features, view, breaks, residual, figure)
+
+
+def _told_apart(model: Any, X: Any, reconstruction: Any) -> tuple[Any, Any]:
+    """What makes the reconstruction, and the recording, in whichever order they were given."""
+    given = [value for value in (model, X, reconstruction) if value is not None]
+    if len(given) != 2:
+        raise TypeError(
+            "plot_reconstruction must have a fitted model and the recording, "
+            "plot_reconstruction(model, X), or a recording and its reconstruction."
+        )
+    first, second = given
+    if hasattr(first, "inverse_transform"):
+        return first, second
+    return second, first
 
 
 def draw_reconstruction(
@@ -119,18 +158,10 @@ def draw_reconstruction(
     return figure
 
 
-def _rows_and_segments(reconstruction: Any, shape: tuple[int, ...]) -> tuple[Rows, Segments]:
-    """A function that gives rows of the reconstruction, and the segments."""
-    if hasattr(reconstruction, "inverse_transform"):
-        fit = Decomposition.of(reconstruction)
-        rows, segments, found = fit.rows, fit.segments, fit.shape
-    else:
-        X_hat = stacked(reconstruction)
-        rows, segments, found = (lambda a, b: X_hat[a:b]), Segments([len(X_hat)]), X_hat.shape
+def _check_shape(shape: tuple[int, ...], found: tuple[int, ...]) -> None:
     if found != shape:
         raise ValueError(
             f"X must have the shape of its reconstruction: X has {shape}, the reconstruction "
-            f"{found}. For another recording than the model was fitted to give "
-            "model.inverse_transform(model.transform(X))."
+            f"{found}. For another recording than the model was fitted to give also "
+            "activations=model.transform(X)."
         )
-    return rows, segments

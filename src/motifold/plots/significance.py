@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
 from motifold.findings.shuffles import Significance
-from motifold.plots.style import PALETTE, prepared_figure
+from motifold.plots.printed import Style, in_style, points
+from motifold.plots.style import colour, prepared_figure
+
+_FACES = {"not significant": "white"}  # of dots in the legend
 
 
-def plot_significance(result: Significance, *, ax: Axes | None = None) -> Axes:
+@in_style
+def plot_significance(
+    result: Significance, *, ax: Axes | None = None, style: Style | None = None
+) -> Axes:
     """Draw the statistic of each motif over the distribution of its nulls.
 
-    A grey violin is the null distribution, a filled dot a significant motif (Bonferroni), an open
-    one another; the p-value stands above. Motifs that were not tested have a cross.
+    A grey violin is the null distribution, a filled dot, in the motif's colour, a significant motif
+    (Bonferroni), an open one another; the p-value stands above. Motifs that were not tested have a
+    cross.
 
     Parameters
     ----------
@@ -21,6 +30,8 @@ def plot_significance(result: Significance, *, ax: Axes | None = None) -> Axes:
         As from ``motifold.significance``.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a new figure.
+    style : {"paper", "paper-2"} or None
+        As in ``plot_motifs``.
 
     Returns
     -------
@@ -47,25 +58,23 @@ def plot_significance(result: Significance, *, ax: Axes | None = None) -> Axes:
         )
         for body in nulls["bodies"]:  # type: ignore[attr-defined]
             body.set(facecolor="0.6", edgecolor="none", alpha=0.7)
-    kinds = [
-        (result.significant, {"marker": "o", "color": PALETTE[1]}, "significant"),
-        (
-            tested & ~result.significant,
-            {"marker": "o", "edgecolor": PALETTE[1], "facecolor": "white"},
-            "not significant",
-        ),
-        (~tested, {"marker": "x", "color": "black"}, "not tested"),
-    ]
-    for which, look, label in kinds:
-        if which.any():
-            ax.scatter(
-                positions[which],
-                result.statistic[which],
-                s=40,
-                zorder=3,
-                label=label,
-                **look,  # type: ignore[arg-type]
-            )
+    inks = [colour(k) for k in range(K)]
+    kinds = {
+        "significant": (result.significant, "o", inks, inks),
+        "not significant": (tested & ~result.significant, "o", ["white"] * K, inks),
+        "not tested": (~tested, "x", inks, None),
+    }
+    for label, (which, marker, faces, edges) in kinds.items():
+        at = np.flatnonzero(which)
+        if not at.size:
+            continue
+        look: dict[str, Any] = {"marker": marker, "s": points(points(40))}
+        if edges is not None:
+            look["edgecolors"] = [edges[k] for k in at]
+        ax.scatter(at, result.statistic[at], c=[faces[k] for k in at], zorder=3, **look)
+        # In the legend a dot of no motif's colour.
+        look = {"marker": marker, "s": points(points(40)), "c": [_FACES.get(label, "0.3")]}
+        ax.scatter([], [], label=label, edgecolors=None if marker == "x" else "0.3", **look)
     top = np.fmax(result.statistic, np.nan_to_num(result.null, nan=-np.inf).max(axis=1))
     for k in np.flatnonzero(tested):
         ax.annotate(
@@ -74,7 +83,7 @@ def plot_significance(result: Significance, *, ax: Axes | None = None) -> Axes:
             (0, 6),
             textcoords="offset points",
             ha="center",
-            fontsize="x-small",
+            fontsize="small",
         )
     ax.set_xticks(positions)
     ax.set_xlim(-0.6, K - 0.4)

@@ -15,10 +15,16 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.image import AxesImage
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-# Okabe and Ito's colours, safe for the colour-blind; without yellow, which white drowns.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-# Second and third signs to tell lines apart, for print in grey: as many as colours, so that the
-# three go round together.
+from motifold.plots.printed import size_of
+
+# Okabe and Ito's colours, safe for the colour-blind; without yellow, which white drowns. Then
+# others, as far as can be from those before, also for a deuteranope (in Lab, at least 25).
+PALETTE = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"),
+    *("#5A4B00", "#0F2DA5", "#D2A578", "#780069", "#692D2D", "#8787FF", "#4B962D"),
+    *("#4B6969", "#B4B44B", "#C31E4B", "#D23CB4", "#1E3C87", "#FF7896"),
+)
+# Second and third signs to tell lines apart, for print in grey.
 LINE_STYLES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), ":", (0, (8, 3)), (0, (1, 3)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _NAMED_FEATURES = 20  # up to so many features each has its own tick
@@ -92,7 +98,7 @@ def prepared_figure(figure: Figure | SubFigure | None, size: tuple[float, float]
     A SubFigure passes for a Figure here: it is drawn upon alike, its parent lays it out.
     """
     if figure is None:
-        figure = Figure(figsize=size)
+        figure = Figure(figsize=size_of(size))
     if isinstance(figure, Figure) and figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")
     return cast(Figure, figure)
@@ -175,6 +181,7 @@ class Features:
     order: npt.NDArray[np.intp] | None = None  # (N,) in which features are drawn; None: as they are
     bands: npt.NDArray[np.intp] | None = None  # first feature of each row, where a row has several
     upwards: bool = False  # the first at the bottom, also without values
+    own: npt.NDArray[Any] | None = None  # (N,) values of the features, where rows are not those
 
     @classmethod
     def from_options(
@@ -210,11 +217,16 @@ class Features:
         rows = np.geomspace(values[1], values[-1], min(len(values), _ROWS_OF_SOUND))
         edges = np.r_[rows[0], np.sqrt(rows[1:] * rows[:-1])]
         bands = np.clip(np.rint(edges / values[1]), 1, len(values) - 1).astype(np.intp)
-        return cls(rows, label, rows, bands=bands)
+        return cls(rows, label, rows, bands=bands, own=values)
 
     def reordered(self, order: npt.NDArray[np.intp]) -> Features:
         """The same features in another order, in which values no longer make an axis."""
-        return Features(self.names[order], f"{self.label} (sorted)", order=order)
+        return Features(self.each[order], f"{self.label} (sorted)", order=order)
+
+    @property
+    def each(self) -> npt.NDArray[Any]:
+        """Name or number of each feature, (N,), also where a row has several."""
+        return self.names if self.own is None else self.own
 
     @property
     def limits(self) -> tuple[float, float]:

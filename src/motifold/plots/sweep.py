@@ -7,16 +7,21 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
 
 from motifold.findings.choices import find_holdout_curve, losses_of, mean_by
 from motifold.findings.sweeping import Sweep
 from motifold.findings.table import Table
+from motifold.plots.printed import Style, in_style, points
 from motifold.plots.style import PALETTE, prepared_figure
 
 _CHOICE: dict[str, Any] = {"color": PALETTE[2], "linewidth": 6, "alpha": 0.3, "zorder": 0}
 
 
-def plot_n_components(sweep: Sweep, *, figure: Figure | SubFigure | None = None) -> Figure:
+@in_style
+def plot_n_components(
+    sweep: Sweep, *, figure: Figure | SubFigure | None = None, style: Style | None = None
+) -> Figure:
     """Draw test error, DISSX and the number of significant motifs over the number of motifs.
 
     Dots are runs. The line of the test error is the mean over held-out blocks, of each the run
@@ -28,12 +33,15 @@ def plot_n_components(sweep: Sweep, *, figure: Figure | SubFigure | None = None)
         As from ``motifold.sweep`` with several values of ``n_components``.
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
+    style : {"paper", "paper-2"} or None
+        As in ``plot_motifs``.
 
     Returns
     -------
     matplotlib.figure.Figure
         Its axes are labelled (``get_label``) "test_error", "dissx" and "n_significant"; what was
-        not measured is left out. The suggested value is a broad line.
+        not measured is left out. The suggested value is a broad line, a broken one where it is
+        the most that was tried.
 
     Examples
     --------
@@ -67,21 +75,24 @@ def plot_n_components(sweep: Sweep, *, figure: Figure | SubFigure | None = None)
         if name == "test_error" and curve is not None:
             values, means = curve.n_components.astype(float), curve.mean
         _draw_runs(axes, table["n_components"], table[name].astype(float))
-        axes.plot(values, means, color=PALETTE[0], marker="o", markersize=5)
+        axes.plot(values, means, color=PALETTE[0], marker="o", markersize=points(5))
         if name == "n_significant":
             axes.plot(values, values, color="0.6", linestyle=":", zorder=0)
             axes.annotate("all", (values[-1], values[-1]), color="0.4", ha="right", va="bottom")
         if name == "test_error":
             axes.set_ylim(top=min(axes.get_ylim()[1], 1.05))
-        _mark(axes, sweep.suggested.get("n_components"), last=values.max())
+        _mark(axes, sweep.suggested.get("n_components"), values.max(), "most")
         axes.set_xlabel("number of motifs, K")
         axes.set_ylabel(panels[name])
-        axes.set_xticks(values if len(values) <= 12 else values[::2])
+        _whole_numbers(axes, values)
+        if name == "n_significant":
+            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 
-def plot_crossover(sweep: Sweep, *, ax: Axes | None = None) -> Axes:
+@in_style
+def plot_crossover(sweep: Sweep, *, ax: Axes | None = None, style: Style | None = None) -> Axes:
     """Draw the two costs over ``x_ortho``, each scaled to run from 0 to 1, and where they cross.
 
     Parameters
@@ -90,6 +101,8 @@ def plot_crossover(sweep: Sweep, *, ax: Axes | None = None) -> Axes:
         As from ``motifold.sweep`` with several values of ``x_ortho``.
     ax : matplotlib.axes.Axes or None
         Where to draw; None makes a new figure.
+    style : {"paper", "paper-2"} or None
+        As in ``plot_motifs``.
 
     Returns
     -------
@@ -118,28 +131,37 @@ def plot_crossover(sweep: Sweep, *, ax: Axes | None = None) -> Axes:
     )
     ax.plot(crossover.weights, crossover.x_ortho, "s--", color=PALETTE[1], label="x-ortho")
     ax.set_ylim(-0.05, 1.18)  # room for the name of the suggested value
-    _mark(ax, crossover.suggested)
-    if crossover.crossing is not None:
-        ax.axvline(crossover.crossing, color="black", linestyle=":", linewidth=1)
+    crossing, suggested = crossover.crossing, crossover.suggested
+    if crossing is not None:
+        # Up to where the names begin, so that it goes through none of them.
+        ax.plot([crossing] * 2, [-0.05, 1.05], color="black", linestyle=":", linewidth=points(1))
         ax.annotate(
-            f"crossover {crossover.crossing:.2g}",
-            (crossover.crossing, 1.02),
+            f"crossover {crossing:.2g}",
+            (crossing, 1.02),
             xycoords=("data", "axes fraction"),
             ha="center",
             fontsize="small",
         )
+    left = None
+    if crossing is not None and suggested is not None:
+        left = bool(suggested < crossing)  # away from the line
+    _mark(ax, suggested, left=left)
     ax.set_xlabel("x_ortho, λ")
     ax.set_ylabel("cost (scaled to 0 … 1)")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
     return ax
 
 
-def plot_motif_lengths(sweep: Sweep, *, figure: Figure | SubFigure | None = None) -> Figure:
+@in_style
+def plot_motif_lengths(
+    sweep: Sweep, *, figure: Figure | SubFigure | None = None, style: Style | None = None
+) -> Figure:
     """Draw effective length and onset of every motif over the number of lags.
 
     A dot is a motif, larger where it has more of the power. Motifs on the diagonal fill all their
-    lags, and may be longer; where the dots leave it, more lags change nothing.
+    lags, and may be longer; where the dots leave it, more lags change nothing. The suggested value
+    is a broad line, a broken one where it is the longest that was tried.
 
     Parameters
     ----------
@@ -147,6 +169,8 @@ def plot_motif_lengths(sweep: Sweep, *, figure: Figure | SubFigure | None = None
         As from ``motifold.sweep`` with several values of ``n_lags``.
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
+    style : {"paper", "paper-2"} or None
+        As in ``plot_motifs``.
 
     Returns
     -------
@@ -182,8 +206,9 @@ def plot_motif_lengths(sweep: Sweep, *, figure: Figure | SubFigure | None = None
             linewidth=0,
         )
         axes.plot(lags, lags, color="0.6", linestyle=":", zorder=0)
-        _mark(axes, sweep.suggested.get("n_lags"), last=lags.max())
-        axes.set_xticks(lags)
+        _mark(axes, sweep.suggested.get("n_lags"), lags.max(), "longest")
+        _whole_numbers(axes, lags)
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("number of lags, L")
         axes.set_ylabel(label)
         axes.set_ylim(bottom=-0.5)
@@ -208,15 +233,32 @@ def _jittered(positions: Any) -> Any:
     return positions + np.random.default_rng(0).uniform(-width, width, len(positions))
 
 
-def _mark(axes: Axes, value: Any, last: Any = None) -> None:
-    """The suggested value: a broad pale line, named; ``last`` is the end of the range."""
+def _whole_numbers(axes: Axes, values: Any) -> None:
+    """Ticks at the values that were tried, if they are not too many, and never between."""
+    if len(values) <= 12:
+        axes.set_xticks(values, labels=[f"{value:g}" for value in values])
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _mark(
+    axes: Axes, value: Any, last: Any = None, which: str = "most", *, left: bool | None = None
+) -> None:
+    """The suggested value: a broad pale line, named; broken if it is the ``last`` that was tried.
+
+    ``left``: on which side the name is; None where there is room.
+    """
     if value is None:
         return
-    axes.axvline(value, **_CHOICE)
-    place = axes.transAxes.inverted().transform(axes.transData.transform((value, 0)))[0]
-    left = place > 0.6  # no room to the right
+    at_the_end = value == last
+    look = _CHOICE | {"linewidth": points(_CHOICE["linewidth"])}
+    axes.axvline(value, **look, linestyle=(0, (1.5, 0.7)) if at_the_end else "-")
+    if left is None:
+        place = axes.transAxes.inverted().transform(axes.transData.transform((value, 0)))[0]
+        left = bool(place > 0.6)  # no room to the right
+    text = f"suggested: {value:.3g}" + (f",\nthe {which} tried" if at_the_end else "")
     axes.annotate(
-        f"suggested: {value:.3g}" + (" (the most tried)" if value == last else ""),
+        text,
         (value, 0.98),
         (-6 if left else 6, 0),
         xycoords=("data", "axes fraction"),

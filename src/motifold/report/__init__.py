@@ -28,6 +28,8 @@ def write_report(
     *,
     sort: bool | None = None,
     notes: Annotations | None = None,
+    model_name: str | None = None,
+    command: str | None = None,
 ) -> None:
     """Write a report: data, motifs, activations, reconstruction, events, significance, the fit.
 
@@ -46,6 +48,10 @@ def write_report(
     notes : Annotations or None, default=None
         What was said of the motifs and events in the explorer: names, thresholds, what was hidden,
         merged or rejected. ``motifold report`` reads it from the file beside the model.
+    model_name : str or None, default=None
+        What the model is called, in the page's title; ``motifold report`` has its file's name.
+    command : str or None, default=None
+        How the page was made, for its heading.
 
     Examples
     --------
@@ -64,9 +70,13 @@ def write_report(
     True
     """
     from motifold.findings.facts import Facts
+    from motifold.report.heading import Origin
     from motifold.report.page import page
 
     refuse_replacing(path, recording.source)
     check_writable(path)
-    checked = recording.checked("keep" if model.allow_negative else None)
-    write_whole(path, page(Facts.gather(model, checked, sort, notes)))
+    checked = recording.checked(
+        "keep" if model.allow_negative else None, memory_limit=model.memory_limit
+    )
+    facts = Facts.gather(model, checked, sort, notes)
+    write_whole(path, page(facts, Origin(command, model_name)))

@@ -108,7 +108,7 @@ def write_sound(
     T, lengths = recording.shape[0], recording.lengths
     start, stop = bins_of(time_range, recording.rate, T, cut=True)
     if activations is None:
-        prepared = prepared_recording(model, recording.checked())
+        prepared = prepared_recording(model, recording.checked(memory_limit=float("inf")))
         activations = model.transform(prepared.X, lengths=lengths, mask=prepared.mask)
     H = np.asarray(activations)
     if H.shape != (T, K):

@@ -6,9 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from motifold import __version__
 from motifold.files import check_writable, write_whole
-from motifold.findings.profiles import sort_features
 from motifold.report.document import document
+from motifold.report.downloads import downloads
+from motifold.report.heading import Origin, boxes, heading, section, with_contents
 from motifold.report.markup import Markup, join, tag
 from motifold.report.pictures import picture
 
@@ -17,56 +19,93 @@ if TYPE_CHECKING:
     from motifold.findings.table import Table
 
 _SHOWN_EVENTS = 2000
+_WORDS = {
+    "p_recurrence": "p (recurs)",
+    "p_order": "p (in order)",
+    "n_places": "places compared",
+    "n_events": "events",
+    "n_features": "features",
+    "length": "length (lags)",
+    "n_starts": "starts that found it",
+    "q_value": "q-value",
+}
 
 
-def write_discovery(path: str | os.PathLike[str], found: Discovery) -> None:
+def write_discovery(
+    path: str | os.PathLike[str],
+    found: Discovery,
+    *,
+    recording_name: str | None = None,
+    command: str | None = None,
+) -> None:
     """Write the page, whole or not at all."""
     check_writable(path)
-    title = "What the recording holds"
+    name = recording_name or "the recording"
+    title = f"What {name} holds"
+    summary, *others = found.summary().split("\n")
+    sections = [
+        section("Summary", *(tag("p", paragraph) for paragraph in others)),
+        *([] if len(found.motifs) == 0 else [section("Motifs", _motifs(found))]),
+        section("Verdicts", _table(found.table), downloads(name, {"motifs": found.table})),
+        section("Events", _events(found, name)),
+    ]
     body = join(
-        tag("header", tag("h1", title)),
-        tag("section", tag("h2", "Summary"), [tag("p", p) for p in found.summary().split("\n")]),
-        _motifs(found),
-        tag("section", tag("h2", "Verdicts"), _table(found.table)),
-        tag("section", tag("h2", "Events"), _events(found)),
+        heading(title, Origin(command), _numbers(found), summary),
+        with_contents(sections),
+        tag("footer", f"Made by motifold {__version__}."),
     )
     write_whole(Path(path), document(title, body))
 
 
-def _motifs(found: Discovery) -> Markup | None:
-    if len(found.motifs) == 0:
-        return None
+def _numbers(found: Discovery) -> Markup:
+    verdicts = found.verdicts
+    told = [
+        ("sequences", str(verdicts.count("sequence"))),
+        ("synchrony", str(verdicts.count("synchrony"))),
+        ("not significant", str(verdicts.count("not significant"))),
+        ("events", str(len(found.events))),
+        ("false discovery rate", f"{100 * found.fdr:g}%"),
+    ]
+    return boxes(told)
+
+
+def _motifs(found: Discovery) -> Markup:
     from motifold.plots import plot_motifs
 
-    order = sort_features(found.motifs).order
-    titles = [f"motif {k}: {verdict}" for k, verdict in enumerate(found.verdicts)]
-    figure = plot_motifs(found.motifs[:, :, order], rate=found.rate, titles=titles)
-    shown = picture(
+    titles = [f"motif {k}\n{verdict}" for k, verdict in enumerate(found.verdicts)]
+    figure = plot_motifs(found.motifs, rate=found.rate, titles=titles)
+    return picture(
         figure,
-        "The motifs: lags from left to right, features sorted by motif and lag.",
+        "The motifs: lags from left to right, features from top to bottom.",
         "Sharpened motifs, each on its own scale. Features are sorted by motif and lag of their "
-        "peak: any set of motifs looks like sequences so; the verdicts rest on the tests.",
+        "peak, unless they have an order of their own: any set of motifs looks like sequences when "
+        "sorted; the verdicts rest on the tests.",
     )
-    return tag("section", tag("h2", "Motifs"), shown)
 
 
-def _events(found: Discovery) -> Markup:
+def _events(found: Discovery, name: str) -> Markup:
     events = found.events
     more = len(events) - _SHOWN_EVENTS
     shown = type(events)(events.records[:_SHOWN_EVENTS], events.columns)
     unit = "bins" if found.rate is None else "seconds"
-    told = f"{len(events)} events; times in {unit} from the start of the segment."
+    told = (
+        f"{len(events)} events at a false discovery rate of {100 * found.fdr:g}% (each with its "
+        f"q-value); times in {unit} from the start of the segment."
+    )
     return join(
         tag("p", told + (f" The first {_SHOWN_EVENTS} are shown." if more > 0 else "")),
-        _table(shown),
+        downloads(name, {"events": events}),
+        _table(shown, tall=True),
     )
 
 
-def _table(table: Table) -> Markup:
+def _table(table: Table, *, tall: bool = False) -> Markup:
     rows = [[_cell(record[name]) for name in table.columns] for record in table]
-    head = tag("tr", [tag("th", name) for name in table.columns])
+    names = [_WORDS.get(name, name.replace("_", " ")) for name in table.columns]
+    head = tag("tr", [tag("th", name, scope="col") for name in names])
     lines = [tag("tr", [tag("td", cell) for cell in row]) for row in rows]
-    return tag("div", tag("table", tag("thead", head), tag("tbody", lines)), class_="scroll")
+    shown = tag("table", tag("thead", head), tag("tbody", lines))
+    return tag("div", shown, class_="scroll tall" if tall else "scroll")
 
 
 def _cell(value: Any) -> str:

@@ -11,7 +11,7 @@
   const filter = () => {
     let count = 0;
     for (const row of rows) {
-      const strength = value(row, row.cells.length - 1);
+      const strength = Number(row.dataset.strength);
       const kept = (which.value === "" || row.dataset.motif === which.value) &&
         (least.value === "" || strength >= Number(least.value));
       row.hidden = !kept;

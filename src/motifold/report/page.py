@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from motifold import __version__
 from motifold.findings.facts import Facts
 from motifold.report import pictures, sentences, sounds, tables
 from motifold.report.document import document, resource
+from motifold.report.heading import Origin, Section, boxes, heading, name_of, section, with_contents
 from motifold.report.markup import Markup, join, tag
 
 
-def page(facts: Facts) -> str:
+def page(facts: Facts, origin: Origin | None = None) -> str:
     """The whole document."""
-    title = f"Motifs of {Path(facts.recording.source).name}"
-    return document(title, _body(facts, title), resource("page.js"))
+    origin = origin or Origin()
+    title = f"Motifs of {name_of(facts.recording)}"
+    if origin.model is not None:
+        title += f", by {origin.model}"
+    return document(title, _body(facts, title, origin), resource("page.js"))
 
 
-def _body(facts: Facts, title: str) -> Markup:
+def _body(facts: Facts, title: str, origin: Origin) -> Markup:
     return join(
-        tag("header", tag("h1", title), _summary(facts)),
+        heading(title, origin, _summary(facts), sentences.about(facts)),
         _warnings(facts),
+        with_contents(_sections(facts)),
+        tag("footer", f"Made by motifold {__version__}."),
+    )
+
+
+def _sections(facts: Facts) -> list[Section]:
+    return [
         section(
             "Motifs",
             pictures.motifs(facts),
@@ -52,17 +61,11 @@ def _body(facts: Facts, title: str) -> Markup:
             ),
         ),
         section("Versions", tables.version_table()),
-        tag("footer", f"Made by motifold {__version__}."),
-    )
+    ]
 
 
 def _sentence(text: str | None) -> Markup | None:
     return None if text is None else tag("p", text)
-
-
-def section(title: str, *children: Markup | None) -> Markup:
-    """A section with its title."""
-    return tag("section", tag("h2", title), *children)
 
 
 def _summary(facts: Facts) -> Markup:
@@ -77,10 +80,10 @@ def _summary(facts: Facts) -> Markup:
         ("relative loss", f"{facts.loss:.4f}"),
         *_background(facts),
         ("events", str(len(facts.events))),
-        ("the fit", f"{model.stop_reason_}, {model.n_iter_} iterations"),
+        ("the fit", sentences.end_of_the_fit(model)),
         *_starts(facts),
     ]
-    return tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in numbers])
+    return boxes(numbers)
 
 
 def _warnings(facts: Facts) -> Markup | None:
@@ -91,7 +94,7 @@ def _warnings(facts: Facts) -> Markup | None:
     return tag("section", tag("h2", "Before you believe it"), tag("ul", items), class_="warnings")
 
 
-def _features(facts: Facts) -> list[Markup]:
+def _features(facts: Facts) -> list[Section]:
     """Which feature is in which motif; of frequencies and the like the pictures tell it better."""
     if facts.recording.feature_axis is not None:
         return []
@@ -110,5 +113,5 @@ def _background(facts: Facts) -> list[tuple[str, str]]:
     """What is said of the constants beside the motifs, where there are any."""
     if facts.model.background_ is None:
         return []
-    share = 100 * facts.fit.background_share
-    return [("background", f"a constant of every feature, {share:.0f}% of the reconstruction")]
+    share = f"{100 * (facts.background or 0):.1f}% of the {facts.fit.loss.explains}"
+    return [("background", f"a constant of every feature, {share}")]

@@ -13,18 +13,18 @@ from motifold.plots import plot_loss, plot_significance
 from motifold.plots.contributions import draw_contributions
 from motifold.plots.factors import draw_factors
 from motifold.plots.motifs import draw_motifs
-from motifold.plots.reconstruction import draw_reconstruction
 from motifold.plots.style import Features
 from motifold.plots.view import View
-from motifold.report.markup import Markup, join, tag
+from motifold.report.markup import Markup, tag
 from motifold.report.sentences import meaning_of_shares, order_of_features
+from motifold.report.tables import percent
 
 _DPI = 110
 
 
 def motifs(facts: Facts) -> Markup:
     """All motifs as a grid."""
-    shares = [f"motif {k}: {100 * share:.1f}%" for k, share in enumerate(facts.shares)]
+    shares = [f"motif {k}: {percent(share)}" for k, share in enumerate(facts.shares)]
     motifs, rate = facts.model.components_, facts.recording.rate
     return picture(
         draw_motifs(motifs, features_of(facts), rate, shares),
@@ -56,30 +56,22 @@ def closer_look(facts: Facts) -> Markup | None:
 
 
 def reconstruction(facts: Facts) -> Markup:
-    """Data, reconstruction and what is left, and the part of each motif."""
+    """What is left of the data, and the part of each motif; the data itself is above."""
     fit, features, view = facts.fit, features_of(facts), _closer(facts)
-    breaks = fit.segments.breaks(view.start, view.stop)
-    first = draw_reconstruction(fit.X, fit.rows, features, view, breaks)
     every = list(range(facts.model.n_components))
-    second = draw_contributions(fit, features, view, every)
-    return join(
-        picture(
-            first,
-            "Data, reconstruction and residual on one scale.",
-            "What the model leaves over (residual) should look like noise; structure in it asks "
-            f"for more motifs or longer ones.{_grey(facts)}",
-        ),
-        picture(
-            second,
-            "The part of the data that each motif explains.",
-            f"The part of each motif, and the {meaning_of_shares(facts)}, in this stretch.",
-        ),
+    of = "the same stretch" if facts.excerpt is not None else "the recording"
+    return picture(
+        draw_contributions(fit, features, view, every, residual=True, bars=False),
+        "What the model leaves over of the data, and the part of it that each motif makes.",
+        f"On top what the model leaves over of {of} (on the scale of the data): it should look "
+        "like noise; structure in it asks for more motifs or longer ones. Below the part that each "
+        f"motif makes.{_grey(facts)}",
     )
 
 
 def loss_curve(facts: Facts) -> Markup:
     """The course of the fit."""
-    figure = plot_loss({"this fit": facts.model}).figure
+    figure = plot_loss(facts.model).figure
     return picture(
         figure,
         "Relative loss against seconds.",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from motifold.estimator import CNMF
 from motifold.findings.facts import Facts
+from motifold.fit import StopReason
+from motifold.report.heading import without_folders
 
 # Below these shares a fit explains little. Of the deviance of counts most may be noise.
 _LITTLE_POWER, _LITTLE_DEVIANCE = 1 - 0.9**2, 0.05
@@ -13,7 +16,7 @@ def warnings_of(facts: Facts) -> list[str]:
     model, told = facts.model, []
     if not model.converged_:
         told.append(
-            f"The fit stopped before it converged ({model.stop_reason_}, KKT residual "
+            f"The fit {StopReason(model.stop_reason_).words} before it converged (KKT residual "
             f"{model.kkt_residual_:.1e}, tolerance {model.tol:.1e}). The motifs may still "
             "change: fit longer (max_iter, max_time)."
         )
@@ -30,9 +33,11 @@ def warnings_of(facts: Facts) -> list[str]:
             "without the motifs that were hidden and the events that were rejected."
         )
     if facts.dead:
-        told.append(f"Motif {_named(facts.dead)} is empty: fewer motifs would do (n_components).")
+        told.append(
+            f"{_motifs(facts.dead, 'is', 'are')} empty: fewer motifs would do (n_components)."
+        )
     if facts.silent:
-        told.append(f"Motif {_named(facts.silent)} does not occur in this recording.")
+        told.append(f"{_motifs(facts.silent, 'does', 'do')} not occur in this recording.")
     if facts.explained < (_LITTLE_DEVIANCE if facts.fit.loss.by_ratios else _LITTLE_POWER):
         told.append(
             f"The model explains only {100 * facts.explained:.0f}% of the "
@@ -46,7 +51,8 @@ def warnings_of(facts: Facts) -> list[str]:
             "observed (grey in the pictures) are no events; the test of significance leaves out "
             "bins from which on less than half is observed, and takes other gaps for zero."
         )
-    return [*told, *_of_the_test(facts), *facts.recording.hints]
+    hints = [without_folders(hint, facts.recording.source) for hint in facts.recording.hints]
+    return [*told, *_of_the_test(facts), *hints]
 
 
 def _of_the_test(facts: Facts) -> list[str]:
@@ -67,21 +73,49 @@ def _of_the_test(facts: Facts) -> list[str]:
         )
     if facts.doubtful:
         told.append(
-            f"Motif {_named(facts.doubtful)} is not significant: the order of its features could "
-            "be chance."
+            f"{_motifs(facts.doubtful, 'is', 'are')} not significant: the order of the features "
+            "could be chance."
         )
     return told
 
 
-def _named(motifs: list[int]) -> str:
-    return ", ".join(str(k) for k in motifs)
+def _motifs(motifs: list[int], one: str, several: str) -> str:
+    """Motifs as the subject of a sentence, with its verb."""
+    *others, last = map(str, motifs)
+    return f"Motifs {', '.join(others)} and {last} {several}" if others else f"Motif {last} {one}"
+
+
+def end_of_the_fit(model: CNMF) -> str:
+    """How it ended, and after how much."""
+    n = model.n_iter_
+    return f"{StopReason(model.stop_reason_).words} after {n} iteration{'' if n == 1 else 's'}"
+
+
+def about(facts: Facts) -> str:
+    """What the page is about, in a line."""
+    model, (T, N), rate = facts.model, facts.fit.shape, facts.recording.rate
+    K, L = model.n_components, model.n_lags
+    long, whole = (_duration(bins, rate) for bins in (L, T))
+    return f"{K} motif{'' if K == 1 else 's'} of {long}, in {N} features over {whole}."
 
 
 def meaning_of_shares(facts: Facts) -> str:
     """What the percentages of the motifs are."""
-    if facts.fit.loss.by_ratios:
-        return "share of the reconstruction that it makes"
-    return "share of the recording's power that it explains alone"
+    return f"motif's share of the recording's {facts.fit.loss.explains}"
+
+
+def how_shares_add_up(facts: Facts) -> str:
+    """What the numbers in the table of motifs are."""
+    told = (
+        "A motif's share is its part of what all explain together: the shares and what is not "
+        "explained add up to 100%."
+    )
+    if facts.overlaps is not None:
+        told += (
+            " Shared: of this, what lies where other motifs are as well; the rest would be lost "
+            "without the motif."
+        )
+    return told
 
 
 def order_of_features(facts: Facts) -> str:
@@ -98,6 +132,18 @@ def order_of_features(facts: Facts) -> str:
         "Features keep their order, since it means something: neighbours have a correlation of "
         f"{found.neighbours:.2f} (median), others of {found.others:.2f} (--sort sorts them). The "
         "first is at the bottom."
+    )
+
+
+def which_events(facts: Facts) -> str:
+    """Which peaks are listed."""
+    if facts.fdr is None:
+        return "Listed are peaks above the thresholds that were set in the explorer."
+    return (
+        f"Listed are events at a false discovery rate of {100 * facts.fdr:g}%: copies of this "
+        "recording, in which each feature is shifted in time by itself, have at most that "
+        "share of such strong peaks. The q-value is the least such rate at which an event is "
+        "kept. It tells events from chance, not sequences from features that fire together."
     )
 
 

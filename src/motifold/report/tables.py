@@ -7,7 +7,10 @@ from typing import Any
 
 from motifold.files import versions
 from motifold.findings.facts import Facts
+from motifold.report.downloads import downloads
+from motifold.report.heading import name_of
 from motifold.report.markup import Markup, join, tag
+from motifold.report.sentences import how_shares_add_up, which_events
 
 _SHOWN_EVENTS = 2000
 _SHOWN_FEATURES = 500
@@ -17,20 +20,31 @@ _LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 
 
 def motif_table(facts: Facts) -> Markup:
-    """One row for each motif."""
-    per_minute = facts.per_minute
-    of = "reconstruction" if facts.fit.loss.by_ratios else "power"
-    head = ["motif", f"share of {of}", "events"]
+    """One row for each motif, and what they add up to."""
+    per_minute, overlaps = facts.per_minute, facts.overlaps
+    of = facts.fit.loss.explains
+    head = ["motif", f"share of {of}", *([] if overlaps is None else ["shared"]), "events"]
     head += [] if per_minute is None else ["events per minute"]
     head += [] if facts.significance is None else [_p_value(facts), "significant"]
     rows = []
     for k, share in enumerate(facts.shares):
-        row: list[Any] = [_named(facts, k), f"{100 * share:.1f}%", str(facts.counts[k])]
+        row: list[Any] = [_named(facts, k), percent(share)]
+        row += [] if overlaps is None else [percent(overlaps[k])]
+        row.append(str(facts.counts[k]))
         if per_minute is not None:
             row.append(f"{per_minute[k]:.3g}")
-        row += _verdict(facts, k)
-        rows.append(row)
-    return _table(head, rows, None)
+        rows.append(row + _verdict(facts, k))
+    sums = [["all motifs", percent(facts.shares.sum())]]
+    if facts.background is not None:
+        sums.append(["background", percent(facts.background)])
+    sums.append(["not explained", percent(1 - facts.explained)])
+    padded = [row + [""] * (len(head) - len(row)) for row in sums]
+    return join(_table(head, [*rows, *padded], "sums"), tag("p", how_shares_add_up(facts)))
+
+
+def percent(share: float) -> str:
+    """With one digit, and no minus before a zero."""
+    return f"{100 * share + 0.0:.1f}%".replace("-0.0%", "0.0%")
 
 
 def listening(players: list[Markup] | None) -> Markup | None:
@@ -89,6 +103,7 @@ def event_table(facts: Facts) -> Markup:
     several = len(facts.fit.segments.lengths) > 1
     head = ["motif", *(["segment"] if several else []), f"time ({unit})", f"peak ({unit})"]
     head += ["strength", "explained", *(["observed"] if facts.fit.observed is not None else [])]
+    head += [] if facts.fdr is None else ["q-value"]
     rows = []
     for record in shown:
         cells: list[tuple[float, str | None]] = [(record["motif"], None)]
@@ -98,23 +113,29 @@ def event_table(facts: Facts) -> Markup:
         cells += [(record["strength"], f"{record['strength']:.4g}")]
         shares = ["explained", *(["observed"] if facts.fit.observed is not None else [])]
         cells += [(record[name], f"{100 * record[name]:.0f}%") for name in shares]
+        if facts.fdr is not None:
+            cells += [(record["q_value"], f"{record['q_value']:.2g}")]
         rows.append(
             tag(
                 "tr",
                 [tag("td", text or value, data_value=f"{value:.9g}") for value, text in cells],
                 data_motif=record["motif"],
+                data_strength=f"{record['strength']:.9g}",
                 class_=None if id(record) in printed else "weak",
             )
         )
     left_out = len(records) - len(shown)
+    take_away = downloads(facts.recording.source, {"events": facts.events})
     more = f" The strongest {len(shown)} of {len(records)} are here." if left_out else ""
     weaker = None
     if len(printed) < len(shown):
         weaker = tag("p", f"On paper: the {len(printed)} strongest.", class_="paper")
     return join(
         tag("p", f"Peaks of the activations: when each motif starts, and how strongly.{more}"),
+        tag("p", which_events(facts)),
         _of_the_columns(facts),
         weaker,
+        take_away,
         _controls(facts),
         tag(
             "div",
@@ -163,10 +184,10 @@ def feature_table(facts: Facts) -> Markup:
     more = f" The first {len(shown)} of {len(table)} are here." if len(shown) < len(table) else ""
     told = (
         "The motif in which each feature has most power, the lag of its peak there and the motif's "
-        f"value at it; features are in that order.{more} The whole table: motifold features."
+        f"value at it; features are in that order.{more}"
     )
     listed = tag("div", _table(head, rows, None), class_="scroll tall")
-    return join(tag("p", told), listed)
+    return join(tag("p", told), downloads(facts.recording.source, {"features": table}), listed)
 
 
 def _controls(facts: Facts) -> Markup:
@@ -212,7 +233,7 @@ def data_table(facts: Facts) -> Markup:
     recording = facts.recording
     T, N = recording.shape
     extremes = ", ".join(f"{value:.4g}" for value in facts.extremes)
-    rows: list[list[Any]] = [["file", recording.source], ["time bins", T], ["features", N]]
+    rows: list[list[Any]] = [["recording", name_of(recording)], ["time bins", T], ["features", N]]
     if recording.rate is not None:
         rows += [["time bins per second", f"{recording.rate:g}"]]
         rows += [["duration", f"{T / recording.rate:.4g} s"]]
@@ -228,7 +249,7 @@ def data_table(facts: Facts) -> Markup:
     if names is not None and recording.feature_axis is None:
         more = f", … ({len(names)} in all)" if len(names) > 30 else ""
         rows += [["feature names", ", ".join(names[:30]) + more]]
-    return _table(["recording", ""], rows)
+    return _table(["the data", ""], rows)
 
 
 def _table(

@@ -16,7 +16,7 @@ from motifold.data import Segments
 from motifold.engines.cpu.reconstruction import reconstruct
 from motifold.estimator import CNMF
 from motifold.files import write_npz, write_whole, written_whole
-from motifold.fit.progress import work_bar
+from motifold.fit.progress import log_line, watched, work_bar
 from motifold.io import Recording
 from motifold.reproduce.experiments import DataSet, Experiment
 
@@ -175,7 +175,8 @@ def run_plan(
             is_warm = False
             for key in plan.fit_keys():
                 algorithm, acceleration, seed = key
-                bar.set_postfix_str(f"{data.title}, {algorithm} {acceleration}, start {seed + 1}")
+                title = f"{data.title}, {algorithm} {acceleration}, start {seed + 1}"
+                bar.set_postfix_str(title)
                 run = store.load(data.name, key, seconds, fingerprint)
                 if run is None:
                     if not is_warm:
@@ -185,6 +186,10 @@ def run_plan(
                     store.save(run, seconds, fingerprint)
                 runs.append(run)
                 bar.update()
+                if progress and not watched():
+                    done = f"{plan.experiment.name} {len(runs)}/{plan.n_runs}"
+                    ended = f"loss {run.loss[-1]:.4f} after {run.iteration[-1]} iterations"
+                    log_line(f"{done}: {title}: {ended}")
         bar.set_postfix_str("")
     return runs
 
