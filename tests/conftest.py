@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from nursery import Nursery
 
 settings.register_profile(
     "motifold",
@@ -65,6 +66,14 @@ def data_file():
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def nursery():
+    """Starts processes that have imported everything already."""
+    nursery = Nursery()
+    yield nursery
+    nursery.close()
 
 
 @pytest.fixture(scope="session")

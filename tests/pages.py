@@ -14,8 +14,10 @@ SLOW = {
     "docs/tutorials/audio.md",
     "docs/tutorials/scikit-learn.md",
     "docs/how-to/choose.md",
+    "docs/how-to/cluster.md",
     "docs/how-to/large.md",
     "docs/how-to/missing.md",
+    "docs/api/plots.md",
 }
 _MADE = ("_build", "gallery", "generated")  # by Sphinx
 _FENCE = re.compile(
@@ -34,6 +36,12 @@ class Block:
     line: int
     skip: str | None
     after_python: bool
+    picture: str | None = None  # its name, where the block is a directive of docs/_ext/pictures.py
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is part of the page's program."""
+        return self.skip is None and (self.language == "python" or self.picture is not None)
 
     @property
     def commands(self) -> list[list[str]]:
@@ -78,14 +86,19 @@ def blocks(page: Path) -> list[Block]:
     for match in _FENCE.finditer(text):
         skip = re.search(r"<!-- skip: (\S.*?) -->\s*$", match["before"] or "")
         line = text.count("\n", 0, match.start("fence")) + 1
+        language, code = match["language"].strip(), match["code"]
+        picture = re.match(r"\{picture\} (\S+)$", language)
+        if picture:  # its options are no code; their lines stay, for those of errors
+            code = re.sub(r"^:[a-z]+:.*$", "", code, flags=re.MULTILINE)
         follows = bool(found) and not text[end : match.start("fence")].strip()
         found.append(
             Block(
-                language=match["language"].strip(),
-                code=match["code"],
+                language=language,
+                code=code,
                 line=line,
                 skip=skip[1] if skip else None,
                 after_python=follows and found[-1].language == "python",
+                picture=picture[1] if picture else None,
             )
         )
         end = match.end()

@@ -24,8 +24,8 @@ FLOORS = [
     ["motifold.fit"],
     ["motifold.state", "motifold._compat"],
     ["motifold.estimator", "motifold.datasets", "motifold.io", "motifold.prepare"],
-    ["motifold.storage", "motifold.findings"],
-    ["motifold.streaming"],
+    ["motifold.storage", "motifold.findings", "motifold.dask"],
+    ["motifold.streaming", "motifold.exports"],
     ["motifold.plots", "motifold.matching"],
     ["motifold.plots", "motifold.matching", "motifold.sound"],
     ["motifold.report", "motifold.reproduce"],
@@ -33,9 +33,10 @@ FLOORS = [
     ["motifold.cli", "motifold.demo"],
 ]
 LATE = {
-    ("motifold.estimator", "motifold.storage.models"),  # inside CNMF.save
-    ("motifold.estimator", "motifold.streaming"),  # inside CNMF.stream
-    ("motifold.estimator", "motifold.streaming.partial"),  # inside CNMF.partial_fit
+    ("motifold.estimator.applying", "motifold.storage.models"),  # inside CNMF.save
+    ("motifold.estimator.applying", "motifold.exports.xarrays"),  # inside CNMF.to_xarray
+    ("motifold.estimator.streams", "motifold.streaming"),  # inside CNMF.stream
+    ("motifold.estimator.streams", "motifold.streaming.partial"),  # inside CNMF.partial_fit
     ("motifold.findings.discovery", "motifold.report.discovered"),  # inside Discovery.report
 }
 # Private attributes of others that a module may use, until they are arguments or public.
@@ -44,7 +45,10 @@ PRIVATE = {
     "motifold.storage.preparation": {"_validate_params"},
     "motifold.findings.processes": {"_exit"},  # of os
 }
-ELSEWHERE = {("motifold.engines.cpu.threads", "time")}  # to sleep, not to count
+ELSEWHERE = {
+    ("motifold.engines.cpu.threads", "time"),  # to sleep, not to count
+    ("motifold.exports.xarrays", "xarray"),  # to give, not to read
+}
 HOMES = {
     "matplotlib": "motifold.plots",
     "time": "motifold.fit",  # the one clock
@@ -54,6 +58,7 @@ HOMES = {
     "requests": "motifold.datasets",
     "click": "motifold.cli",
     "cupy": "motifold.engines",
+    **dict.fromkeys(("dask", "distributed"), "motifold.engines"),
     "torch": "motifold.engines",
     **dict.fromkeys(("librosa", "mido"), "motifold.sound"),
     **dict.fromkeys(("panel", "holoviews", "bokeh", "tornado"), "motifold.explorer"),

@@ -9,22 +9,13 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from commands import ok, run
 
 import motifold
 from motifold.cli import main
 from motifold.datasets import make_sequences
 
 X = make_sequences(400, 12, 2, 8, random_state=0).X
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def ok(*arguments):
-    answer = run(*arguments)
-    assert answer.exit_code == 0, answer.output
-    return answer
 
 
 @pytest.fixture

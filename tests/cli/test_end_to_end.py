@@ -6,25 +6,18 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import ok
 
 import motifold
-from motifold.cli import main
 from motifold.datasets import make_sequences
 
 X = make_sequences(400, 12, 2, 8, random_state=0).X
 
 
-def invoke(*arguments):
-    answer = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert answer.exit_code == 0, answer.output
-    return answer
-
-
 def fit_and_report(folder, *arguments):
     """The one command; the model and the text of the report."""
     model, report = folder / "model.npz", folder / "report.html"
-    invoke("fit", *arguments, "-o", model, "--report", report)
+    ok("fit", *arguments, "-o", model, "--report", report)
     text = report.read_text()
     assert text.count("<img") >= 5
     return motifold.load(model), text
@@ -41,17 +34,17 @@ def test_report_and_events_read_as_the_fit_did(tmp_path):
     path, model, report = tmp_path / "a.npz", tmp_path / "model.npz", tmp_path / "report.html"
     np.savez(path, counts=X.T, other=X)
     options = ["--key", "counts", "--orientation", "features_first", "--rate", "20"]
-    invoke("fit", path, *options, "-k", 2, "-l", 8, "-o", model)
-    invoke("report", model, "--data", path, "-o", report)
+    ok("fit", path, *options, "-k", 2, "-l", 8, "-o", model)
+    ok("report", model, "--data", path, "-o", report)
     assert "20 s" in report.read_text()
-    of_the_fit = invoke("events", model).stdout
+    of_the_fit = ok("events", model).stdout
     assert of_the_fit.startswith("motif,segment,time,bin,strength,start,peak,observed,partial\n")
     rows = np.loadtxt(of_the_fit.splitlines()[1:], delimiter=",")
     np.testing.assert_allclose(rows[:, 2], rows[:, 3] / 20)
     assert set(rows[:, 0]) == {0, 1}
-    anew = invoke("events", model, "--data", path).stdout.splitlines()
+    anew = ok("events", model, "--data", path, "--threshold", 0.3).stdout.splitlines()
     np.testing.assert_array_equal(np.loadtxt(anew[1:], delimiter=",")[:, 3], rows[:, 3])
-    invoke("events", model, "-o", tmp_path / "e.csv")
+    ok("events", model, "-o", tmp_path / "e.csv")
     assert (tmp_path / "e.csv").read_text() == of_the_fit
 
 

@@ -8,21 +8,10 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import ok, run
 
 import motifold
-from motifold.cli import main
 from motifold.findings import feature_table
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def ok(*arguments):
-    answer = run(*arguments)
-    assert answer.exit_code == 0, answer.output
-    return answer
 
 
 def rows_of(text):
@@ -77,6 +66,31 @@ def test_columns_and_partial_events(folder):
     assert max(shares) <= 1
 
 
+def test_with_the_recording_events_have_q_values(folder):
+    told = ["events", folder / "model.npz", "--data", folder / "counts.csv", "--rate", 20]
+    rows = rows_of(ok(*told).stdout)
+    assert max(float(row["q_value"]) for row in rows) <= 0.1
+    assert rows == rows_of(ok(*told, "--fdr", 0.1).stdout)
+    for fdr in (0.012, 0.001):
+        strict = json.loads(ok(*told, "--fdr", fdr, "--json").stdout)["events"]
+        expected = [int(row["bin"]) for row in rows if float(row["q_value"]) <= fdr]
+        assert [record["bin"] for record in strict] == expected
+        assert len(expected) < len(rows)
+    old = rows_of(ok(*told, "--threshold", 0.3).stdout)
+    model = motifold.load(folder / "model.npz")
+    assert "q_value" not in old[0]
+    assert [int(row["bin"]) for row in old] == motifold.find_events(model)["bin"].tolist()
+
+
+def test_the_rule_for_events_is_one(folder):
+    told = ["events", folder / "model.npz", "--fdr", 0.1]
+    assert "give --data" in run(*told).output
+    data = ["--data", folder / "counts.csv", "--rate", 20]
+    assert "two rules" in run(*told, *data, "--threshold", 0.3).output
+    assert run(*told, *data, "--fdr", 1).exit_code == 2
+    assert "--fdr" in run(*told, "-", "--follow").output
+
+
 def test_other_formats_are_read_by_their_own_libraries(folder, tmp_path):
     pynapple, pynwb = pytest.importorskip("pynapple"), pytest.importorskip("pynwb")
     expected = motifold.find_events(motifold.load(folder / "model.npz"), rate=20)
@@ -123,3 +137,26 @@ def test_features(folder, tmp_path):
     assert rows_of((tmp_path / "neurons.csv").read_text()) == rows
     assert json.loads(ok("features", model, "--json").stdout)["features"] == expected.records
     assert run("features", model, "-o", tmp_path / "a.npz").exit_code == 2
+
+
+@pytest.mark.parametrize("to", ["audacity", "raven", "mne"])
+def test_labels_are_those_of_the_events(folder, tmp_path, to):
+    model, labels = folder / "model.npz", tmp_path / "labels.txt"
+    events = rows_of(ok("events", model).stdout)
+    ok("events", model, "--to", to, "-o", labels)
+    lines = labels.read_text().splitlines()
+    lines = lines[{"audacity": 0, "raven": 1, "mne": 2}[to] :]
+    begin = {"audacity": 0, "raven": 3, "mne": 0}[to]
+    times = [float(line.replace(",", "\t").split("\t")[begin]) for line in lines]
+    np.testing.assert_allclose(times, sorted(float(row["time"]) for row in events), atol=1e-6)
+    assert f"motif {events[0]['motif']}" in labels.read_text()
+
+
+def test_labels_need_seconds(tmp_path):
+    X = np.random.default_rng(0).random((40, 3))
+    motifold.CNMF(1, 4, max_iter=3, tol=0, random_state=0).fit(X).save(tmp_path / "model.npz")
+    labels = tmp_path / "labels.txt"
+    told = run("events", tmp_path / "model.npz", "--to", "audacity", "-o", labels)
+    assert told.exit_code == 2
+    assert "give --rate" in told.output
+    assert not labels.exists()

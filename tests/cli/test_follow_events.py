@@ -60,7 +60,7 @@ def test_a_bad_line_is_named_and_nothing_before_it_is_lost(model, bad, told):
     answer = run(model, "-", "--follow", given=text_of(X[:100]) + bad + text_of(X[100:]))
     assert answer.exit_code in (1, 3)
     assert answer.stdout == whole.stdout
-    assert re.search(told, " ".join(answer.stderr.split()))
+    assert re.search(told, " ".join(answer.output.split()))
 
 
 def test_options_that_do_not_go_together(model):

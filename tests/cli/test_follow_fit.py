@@ -9,10 +9,9 @@ import sys
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import motifold
-from motifold.cli import main
 from motifold.datasets import make_sequences
 
 X = make_sequences(600, 5, 1, 4, activation_probability=0.08, noise=0.05, random_state=0).X
@@ -21,10 +20,6 @@ FIT = ("-k", "1", "-l", "4", "--follow")
 
 def text_of(X):
     return "".join(",".join(repr(float(v)) for v in row) + "\n" for row in X)
-
-
-def run(*arguments, given=None):
-    return CliRunner().invoke(main, [*map(str, arguments)], input=given)
 
 
 def test_rows_from_a_pipe_until_its_end(tmp_path):
@@ -75,7 +70,7 @@ def test_a_bad_line_is_named_and_what_came_before_is_kept(tmp_path, bad, told):
     out = tmp_path / "model.npz"
     answer = run("fit", "-", *FIT, "-o", out, given=text_of(X[:300]) + bad + text_of(X[300:]))
     assert answer.exit_code == 3
-    assert told in " ".join(answer.stderr.split())
+    assert told in " ".join(answer.output.split())
     assert motifold.load(out).running_.n_seen == 300
 
 

@@ -6,23 +6,12 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import ok, run
 
 import motifold
-from motifold.cli import main
 
 X = np.random.default_rng(0).poisson(0.3, (200, 6)).astype(float)
 QUICK = ("--tol", 0.05, "--max-iter", 50)
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def ok(*arguments):
-    answer = run(*arguments)
-    assert answer.exit_code == 0, answer.output
-    return answer
 
 
 @pytest.fixture

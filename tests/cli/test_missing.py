@@ -6,10 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import ok, run
 
 import motifold
-from motifold.cli import main
 from motifold.datasets import make_sequences
 from motifold.findings.hidden import mostly_observed
 
@@ -17,16 +16,6 @@ X = make_sequences(400, 12, 2, 8, random_state=0).X
 MASK = np.random.default_rng(0).random(X.shape) > 0.1
 MASK[100:115] = False
 HOLES = np.where(MASK, X, np.nan)
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def ok(*arguments):
-    answer = run(*arguments)
-    assert answer.exit_code == 0, answer.output
-    return answer
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import run
 
-from motifold.cli import main
 from motifold.datasets import make_sequences
 
 X = make_sequences(300, 8, 2, 6, activation_probability=0.05, random_state=0).X
 FIT = ("fit", "x.npy", "-k", 2, "-l", 6, "--tol", 0.1)
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +41,9 @@ MISTAKES = {
     "no baseline": (
         (*FIT, "--baseline", "mean"), 2, "'mean' is neither median nor a quantile from 0 to 1",
     ),
-    "percent": ((*FIT, "--test-fraction", 30), 2, "30.0 is not in the range 0<x<1"),
+    "percent": (
+        (*FIT, "--test-fraction", 30), 2, "30.0 is out of range: it must be between 0 and 1",
+    ),
     "too little to test on": (
         (*FIT, "--test-fraction", 0.02), 1, "too few for motifs of 6 lags. Hold out more",
     ),

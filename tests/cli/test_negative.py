@@ -6,27 +6,16 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import ok, run
 
 import motifold
 from motifold import CNMF
-from motifold.cli import main
 from motifold.io import Recording, RecordingError, read
 from motifold.report import write_report
 
 X = 0.3 * np.random.default_rng(0).standard_normal((200, 4))
 for start in range(4, 190, 17):
     X[start + np.arange(4), np.arange(4)] += 2
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def ok(*arguments):
-    answer = run(*arguments)
-    assert answer.exit_code == 0, answer.output
-    return answer
 
 
 @pytest.fixture(scope="module")

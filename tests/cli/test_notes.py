@@ -6,10 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import ok, run
 
 import motifold
-from motifold.cli import main
 from motifold.datasets import make_sequences
 from motifold.findings.annotations import (
     Annotations,
@@ -20,16 +19,6 @@ from motifold.findings.annotations import (
 )
 
 X = make_sequences(400, 12, 3, 8, activation_probability=0.04, random_state=0).X
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def ok(*arguments):
-    answer = run(*arguments)
-    assert answer.exit_code == 0, answer.output
-    return answer
 
 
 def events(*arguments):
@@ -77,6 +66,15 @@ def test_events_of_the_recording_as_a_file(files, said):
     assert {record["motif"] for record in other} == {0, 2}
 
 
+def test_a_false_discovery_rate_is_of_all_motifs_together(files, said):
+    given = files / "model.npz", "--data", files / "x.npy", "--fdr", 0.1
+    plain = events(*given, "--no-notes")
+    expected = [r for r in plain if r["motif"] != 1 and (r["motif"], r["bin"]) != (0, said)]
+    found = [{name: r[name] for name in expected[0]} for r in events(*given)]
+    assert found == expected
+    assert "q_value" not in events(*given[:3])[0]  # thresholds that were set count, unless asked
+
+
 def test_options_come_before_notes(files, said):
     loose = events(files / "model.npz", "--threshold", 0)
     strict = events(files / "model.npz", "--threshold", 1.5)
@@ -89,6 +87,8 @@ def test_the_report_heeds_it(files, said):
     assert "up &amp; &lt;down&gt;" in text
     assert "(hidden)" in text
     assert "as was said in the explorer" in text
+    assert "thresholds that were set in the explorer" in text
+    assert "q-value" not in text
     ok(
         "report",
         files / "model.npz",

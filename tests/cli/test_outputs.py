@@ -10,19 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import motifold
-from motifold.cli import main
 from motifold.datasets import make_sequences
 
 X = make_sequences(200, 6, 2, 4, random_state=0).X
 FIT = ("-k", 1, "-l", 3)
 SWEEP = (*FIT, "--seeds", 1, "--test", "none", "--n-null", 0, "--n-jobs", 1)
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -216,7 +211,7 @@ def test_a_damaged_checkpoint_may_be_thrown_away(folder, monkeypatch):
         ("sweep", "x.parquet", ".csv or .txt"),
         ("report", "x.pdf", ".html or .htm"),
         ("report of a fit", "x.npz", ".html or .htm"),
-        ("transform", "x.mat", ".npy or .csv"),
+        ("transform", "x.mat", ".npy, .csv or .zarr"),
         ("fit", "x.csv", "give .npz"),
         ("fit", "x.html", "give .npz"),
     ],

@@ -7,25 +7,14 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import ok, run
 
 import motifold
-from motifold.cli import main
 from motifold.datasets import make_sequences
 from motifold.prepare import to_pipeline
 
 DATA = make_sequences(1500, 12, 2, 8, activation_probability=0.02, noise=0.1, random_state=0)
 OPTIONS = ("--baseline", "0.1", "--sqrt", "--smooth", "50ms,causal", "--scale-features", "std")
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def ok(*arguments):
-    answer = run(*arguments)
-    assert answer.exit_code == 0, answer.output
-    return answer
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +45,8 @@ def test_the_model_keeps_it_and_new_data_gets_it(folder):
     ok("transform", folder / "prepared.npz", folder / "new.npy", "-o", folder / "h.npy")
     expected = to_pipeline(model).transform(np.load(folder / "new.npy"))
     np.testing.assert_array_equal(np.load(folder / "h.npy"), expected)
-    found = ok("events", folder / "prepared.npz", "--data", folder / "new.npy", "--json")
+    data = ["--data", folder / "new.npy", "--threshold", 0.3]
+    found = ok("events", folder / "prepared.npz", *data, "--json")
     events = motifold.find_events(model, expected, rate=20.0)
     assert len(json.loads(found.output)["events"]) == len(events)
     assert "looks back" in ok("info", folder / "prepared.npz").output

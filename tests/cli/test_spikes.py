@@ -7,22 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import ok, run
 
 import motifold
-from motifold.cli import main
 from motifold.io import from_spikes, read
 from motifold.io.spikes import with_units
 from motifold.report import write_report
 
 START = 1000.0
 BIN = "0.02"
-
-
-def invoke(*arguments):
-    answer = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert answer.exit_code == 0, answer.output
-    return answer
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +35,7 @@ def spikes(tmp_path_factory):
 def fitted(spikes):
     path, _ = spikes
     model, report = path.with_name("model.npz"), path.with_name("report.html")
-    answer = invoke(
+    answer = ok(
         "fit", path, "--unit", "neuron", "--time", "seconds", "--bin-size", BIN, "-k", 1, "-l",
         "0.3s", "--t-start", START, "-o", model, "--report", report,
     )  # fmt: skip
@@ -68,23 +61,23 @@ def test_events_are_in_the_clock_of_the_table(spikes, fitted):
     path, starts = spikes
     model, report, answer = fitted
     assert "Hint: Bins are from 1000 to" in answer.output
-    check_times(times_of(invoke("events", model).stdout), starts)
-    check_times(times_of(invoke("events", model, "--data", path).stdout), starts)
+    check_times(times_of(ok("events", model).stdout), starts)
+    check_times(times_of(ok("events", model, "--data", path).stdout), starts)
     text = report.read_text()
     assert "begins at (s)" in text
-    assert f"{times_of(invoke('events', model).stdout)[0]:.3f}</td>" in text
-    told = json.loads(invoke("info", model, "--json").stdout)
+    assert f"{times_of(ok('events', model).stdout)[0]:.3f}</td>" in text
+    told = json.loads(ok("info", model, "--json").stdout)
     assert (told["starts"], told["rate"]) == ([START], pytest.approx(50))
 
 
 def test_transform_has_the_clock(spikes, fitted, tmp_path):
-    invoke("transform", fitted[0], spikes[0], "-o", tmp_path / "h.csv")
+    ok("transform", fitted[0], spikes[0], "-o", tmp_path / "h.csv")
     assert times_of((tmp_path / "h.csv").read_text())[0] == START
 
 
 def test_info_tells_of_spikes(spikes):
     options = ["--unit", "neuron", "--time", "seconds", "--bin-size", BIN, "--json"]
-    told = json.loads(invoke("info", spikes[0], *options).stdout)
+    told = json.loads(ok("info", spikes[0], *options).stdout)
     assert (told["features"], told["sparse"], told["maximum"] >= 1) == (12, False, True)
     assert told["starts"][0] >= START
 
@@ -93,7 +86,7 @@ def test_another_table_begins_where_it_begins(fitted, tmp_path):
     rows = [f"{n},{t + 0.02 * n:.4f}" for t in 5000 + np.arange(1, 9) for n in range(12)]
     path = tmp_path / "later.csv"
     path.write_text("\n".join(["neuron,seconds", *rows]) + "\n")
-    found = times_of(invoke("events", fitted[0], "--data", path).stdout)
+    found = times_of(ok("events", fitted[0], "--data", path).stdout)
     assert 5000 < found.min() < found.max() < 5010
 
 
@@ -101,11 +94,11 @@ def test_units_that_are_silent_elsewhere(fitted, tmp_path):
     rows = [f"{n},{t + 0.02 * n:.4f}" for t in 5000 + np.arange(1, 9) for n in range(12) if n != 3]
     path = tmp_path / "later.csv"
     path.write_text("\n".join(["neuron,seconds", *rows]) + "\n")
-    answer = invoke("events", fitted[0], "--data", path)
+    answer = ok("events", fitted[0], "--data", path)
     assert len(times_of(answer.stdout)) > 0
-    assert "1 of the 12 units of the model have no spikes here" in answer.stderr
+    assert "1 of the 12 units of the model have no spikes here" in answer.output
     path.write_text("\n".join(["neuron,seconds", *rows, "99,5003.5"]) + "\n")
-    answer = CliRunner().invoke(main, ["events", str(fitted[0]), "--data", str(path)])
+    answer = run("events", fitted[0], "--data", path)
     assert answer.exit_code == 3
     assert "feature 3 is '4', that of the model '3'" in answer.output
 
@@ -131,11 +124,11 @@ def test_sparse_all_the_way(tmp_path, monkeypatch):
     recording = read(path, **options)
     assert not isinstance(recording.X, np.ndarray)
     given = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    invoke("fit", path, *given, "-k", 1, "-l", 6, "--max-iter", 4, "-o", model)
-    invoke("transform", model, path, "-o", tmp_path / "h.npy")
+    ok("fit", path, *given, "-k", 1, "-l", 6, "--max-iter", 4, "-o", model)
+    ok("transform", model, path, "-o", tmp_path / "h.npy")
     assert np.load(tmp_path / "h.npy").shape == (3000, 1)
-    assert len(times_of(invoke("events", model, "--data", path).stdout)) > 0
-    told = json.loads(invoke("info", path, *given, "--json", "--no-isolate").stdout)
+    assert len(times_of(ok("events", model, "--data", path).stdout)) > 0
+    told = json.loads(ok("info", path, *given, "--json", "--no-isolate").stdout)
     assert told["sparse"] is True
     report = tmp_path / "a.html"
     write_report(report, motifold.load(model), recording)
@@ -151,11 +144,11 @@ def test_sparse_prepared_and_held_out(tmp_path, monkeypatch):
     path.write_text("\n".join(["unit\ttime", *(f"{n}\t{t:.4f}" for n, t in rows)]) + "\n")
     given = ("--bin-size", 0.02, "--t-start", 100, "--t-stop", 160)
     fit = ("-k", 1, "-l", 8, "--max-iter", 4, "--sqrt", "--scale-features", "std")
-    invoke("fit", path, *given, *fit, "--test-fraction", 0.3, "-o", model)
+    ok("fit", path, *given, *fit, "--test-fraction", 0.3, "-o", model)
     assert motifold.load(model).origin_["starts"] == [100.0]
-    told = json.loads(invoke("significance", model, "--data", path, "--json").stdout)
+    told = json.loads(ok("significance", model, "--data", path, "--json").stdout)
     assert told
-    found = times_of(invoke("events", model, "--data", path).stdout)
+    found = times_of(ok("events", model, "--data", path).stdout)
     assert 100 <= found.min() < found.max() < 160
 
 
@@ -166,15 +159,15 @@ def test_the_songbird(mackevicius, tmp_path):
     rows = np.c_[neurons, 100 + (frames + 0.5) / 30]  # the middle of a frame
     path, model = tmp_path / "bird.txt", tmp_path / "model.npz"
     np.savetxt(path, rows, fmt=["%d", "%.3f"], delimiter="\t")
-    refused = CliRunner().invoke(main, ["fit", str(path), "-k", "2", "-l", "20"])
+    refused = run("fit", path, "-k", 2, "-l", 20)
     assert refused.exit_code == 3
     assert "looks like a list of spikes" in refused.output
     report = tmp_path / "report.html"
-    invoke(
+    ok(
         "fit", path, "--unit", 0, "--time", 1, "--bin-size", 1 / 30, "-k", 2, "-l", "0.7s",
         "--loss", "kl", "-o", model, "--report", report,
     )  # fmt: skip
-    found = times_of(invoke("events", model).stdout)
+    found = times_of(ok("events", model).stdout)
     assert len(found) >= 4
     assert 100 <= found.min() < found.max() < 122.3
     assert "begins at (s)" in report.read_text()

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from commands import run
 
 import motifold.cli
 from motifold.cli import main
@@ -22,10 +22,6 @@ from motifold.cli._terminal import Terminated, visible
 FOLDER = Path(motifold.cli.__file__).parent
 HOSTILE = "\x1b[31mred\x1b]0;title\x07 \x9b2J \x7f \r over \u202egnp.exe"
 SHOWN = r"\x1b[31mred\x1b]0;title\x07 \x9b2J \x7f \r over \u202egnp.exe"
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def test_visible():

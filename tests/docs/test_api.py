@@ -19,10 +19,12 @@ ROOMS = (
     "datasets",
     "plots",
     "io",
+    "exports",
     "sound",
     "report",
     "reproduce",
     "streaming",
+    "dask",
 )
 # Not functions or classes: the pages name them in a sentence.
 CONSTANTS = {"motifold.__version__", "motifold.solvers.SOLVERS"}

@@ -32,7 +32,8 @@ SHOWN = {"text", "matlab", "julia", "bibtex", "toml", "yaml", "json", "ini", "ht
 # Directives of Sphinx that hold no code of ours.
 DIRECTIVES = {"{toctree}", "{eval-rst}", "{include}", "{command-line}", "{math}", "{note}", "{tip}",
               "{warning}", "{figure}", "{image}", "{list-table}", "{important}", "{seealso}",
-              "{admonition}", "{table}", "{grid}", "{glossary}"}  # fmt: skip
+              "{admonition}", "{table}", "{grid}", "{glossary}", "{picture}",
+              "{drawn}"}  # fmt: skip
 MOST_SKIPS = 6  # in all pages; each has its reason beside it
 
 
@@ -47,7 +48,9 @@ def has(page: Path, *languages: str) -> bool:
     return any(block.language in languages for block in blocks(page))
 
 
-PYTHON_PAGES = [page for page in pages() if has(page, "python", "pycon")]
+PYTHON_PAGES = [
+    page for page in pages() if has(page, "pycon") or any(block.runs for block in blocks(page))
+]
 SHELL_PAGES = [page for page in pages() if has(page, *SHELLS)]
 
 
@@ -90,7 +93,7 @@ def test_python_runs(page, desk, monkeypatch):
     for block in blocks(page):
         if block.skip is not None:
             continue
-        if block.language == "python":
+        if block.runs:
             printed = run_python(page, block, module)
         elif block.language == "pycon":
             run_session(page, block, module)

@@ -106,8 +106,8 @@ def test_the_loss_of_a_recording_taken_apart(model):
     fit = Decomposition.of(model, X)
     assert fit.measured.loss == pytest.approx(model.loss_, rel=1e-6)
     assert fit.measured.explained == pytest.approx(1 - model.loss_, rel=1e-6)
-    made = np.array([part.sum() for part in model.reconstruct_components()])
-    np.testing.assert_allclose(fit.measured.shares, made / made.sum(), rtol=1e-6)
+    assert fit.measured.shares.sum() == pytest.approx(1 - model.loss_, rel=1e-6)
+    assert (fit.measured.shares > 0).all()
     np.testing.assert_array_equal(fit.power.shares, explained_power(X, model, model.activations_))
     found = Contributions(fit)
     found.block(0, 150)
@@ -130,7 +130,8 @@ def test_facts(model):
     assert facts.is_training
     assert facts.loss == pytest.approx(model.loss_, rel=1e-6)
     assert facts.explained == pytest.approx(1 - model.loss_, rel=1e-6)
-    assert facts.shares.sum() == pytest.approx(1)
+    assert facts.shares.sum() == pytest.approx(facts.explained)
+    assert facts.overlaps is None
     new = Facts.gather(model, Recording(counts(3), "others"))
     assert not new.is_training
     assert -new.loss == pytest.approx(model.score(counts(3)), rel=1e-6)
@@ -178,7 +179,8 @@ def test_error_of_held_out_entries():
     assert run.measures["test_error"] == pytest.approx(expected, rel=1e-6)
     assert run.measures["train_loss"] == pytest.approx(copy.loss_)
     assert run.measures["loss"] == pytest.approx(CNMF(**parameters, random_state=1).fit(X).loss_)
-    assert sum(motif["share"] for motif in run.motifs) == pytest.approx(1)
+    explained = 1 - run.measures["loss"]
+    assert sum(motif["share"] for motif in run.motifs) == pytest.approx(explained, rel=1e-6)
 
 
 def test_true_motifs_predict_a_block_and_others_do_not(model):
@@ -264,8 +266,8 @@ def test_a_background_belongs_to_what_is_explained(beta_loss):
     assert fit.measured.loss == pytest.approx(model.loss_, rel=1e-6)
     whole = fit.part(0, 10, 50) + model.background_
     np.testing.assert_allclose(whole, fit.rows(10, 50), rtol=1e-9)
-    made = model.inverse_transform(model.activations_).sum()
-    assert fit.background_share == pytest.approx(300 * model.background_.sum() / made)
+    together = fit.measured.shares.sum() + fit.measured.background
+    assert together == pytest.approx(fit.measured.explained, rel=1e-6)
     grid = {"n_lags": 4, "n_seeds": 1, "n_null": 0, "n_jobs": 1, "progress": False}
     settings = {"beta_loss": beta_loss, "max_iter": 30, "tol": 0, "test": "blocks"}
     errors = {

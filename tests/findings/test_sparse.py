@@ -20,7 +20,7 @@ from motifold.findings import (
 from motifold.findings.decomposition import Contributions, Decomposition
 from motifold.findings.order import correlation_of
 from motifold.findings.rows import RowsOnDemand
-from motifold.findings.shuffles import _scattered
+from motifold.findings.sequential import _scattered
 
 K, L = 2, 6
 LENGTHS = [250, 150]
@@ -102,6 +102,7 @@ def test_a_recording_with_missing_entries_taken_apart(X, model):
         fit = Decomposition.of(model, given)
         assert fit.power.loss == pytest.approx(dense.power.loss)
         np.testing.assert_allclose(fit.power.shares, dense.power.shares, atol=1e-12)
+        np.testing.assert_allclose(fit.power.overlaps, dense.power.overlaps, atol=1e-12)
         np.testing.assert_array_equal(fit.reference(90, 140), dense.reference(90, 140))
         np.testing.assert_array_equal(fit.known, dense.known)
 

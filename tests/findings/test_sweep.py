@@ -194,6 +194,37 @@ def test_k_is_the_smallest_that_is_hardly_above_the_lowest():
     assert suggest_n_components(runs(errors)) == 3  # 0.07 and −0.01: 0.03 ± 0.04
 
 
+def judged(significant):
+    """A table in which 3 motifs predict best; significant ones in each of 4 blocks, for each K."""
+    errors = {1: 0.9, 2: 0.6, 3: 0.3, 4: 0.3}
+    return Table(
+        [
+            {"n_components": K, "seed": block, "block": block, "train_loss": 0.5, "n_tested": K}
+            | {"test_error": errors[K], "dissx": 0.1, "n_significant": counts[block]}
+            for K, counts in significant.items()
+            for block in range(4)
+        ]
+    )
+
+
+def test_no_motifs_are_suggested_where_hardly_any_is_significant():
+    nothing = judged({1: [0, 0, 0, 0], 2: [0, 1, 0, 0], 3: [0, 1, 0, 0], 4: [0, 1, 0, 0]})
+    assert suggest_n_components(nothing) == 0
+    assert "motifold.discover" in range_notes(nothing, {"n_components": 0})[0]
+    some = judged({1: [1, 0, 0, 0], 2: [0, 1, 1, 0], 3: [0, 1, 1, 0], 4: [0, 1, 0, 0]})
+    assert suggest_n_components(some) == 3
+    untested = Table([record | {"n_tested": 0} for record in nothing])
+    assert suggest_n_components(untested) == 3
+
+
+def test_significant_motifs_beyond_those_that_predict_are_told():
+    more = judged({1: [1] * 4, 2: [2] * 4, 3: [3] * 4, 4: [4] * 4})
+    told = range_notes(more, {"n_components": 3})
+    assert len(told) == 1
+    assert "with 4 motifs 4.0 are significant" in told[0]
+    assert not range_notes(judged({K: [min(K, 3)] * 4 for K in (1, 2, 3, 4)}), {"n_components": 3})
+
+
 def test_k_without_test_errors_is_where_seeds_agree():
     records = [
         {"n_components": K, "block": 0, "test_error": np.nan, "train_loss": 0.0, "dissx": d}

@@ -71,10 +71,9 @@ def test_shares_are_those_of_the_datas_power(planted):
     parameters = {"n_components": 2, "n_lags": L, "max_iter": 20, "tol": 0.0}
     run = run_trial(data, parameters, 0, Settings(None, 4, 0, 0.05))
     model = CNMF(**parameters, random_state=0, n_jobs=1).fit(X, lengths=[120, 80], mask=mask)
-    expected = [
-        (2 * X * part - part**2)[mask].sum() / (X[mask] ** 2).sum()
-        for part in model.reconstruct_components()
-    ]
+    parts = list(model.reconstruct_components())
+    X_hat = sum(parts)
+    expected = [((2 * X - X_hat) * part)[mask].sum() / (X[mask] ** 2).sum() for part in parts]
     np.testing.assert_allclose([motif["share"] for motif in run.motifs], expected)
 
 

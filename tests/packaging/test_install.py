@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -89,43 +90,86 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel):
     assert any(name.endswith("licenses/LICENSE") for name in names)
 
 
-def installed(what: str, folder: Path) -> Path:
-    """Where the programs are of an environment that has this, and what this needs, only."""
-    run(sys.executable, "-m", "venv", folder / "venv", cwd=folder)
-    bin = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
-    pip = [bin / "python", "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    run(*pip, "install", "--constraint", ROOT / "constraints.txt", what, cwd=folder)
-    run(*pip, "check", cwd=folder)
-    return bin
+class Environment:
+    """An environment of its own, which begins empty."""
+
+    def __init__(self, folder: Path) -> None:
+        run(sys.executable, "-m", "venv", "--without-pip", folder / "venv", cwd=folder)
+        self.folder = folder
+        self.bin = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+
+    def install(self, what: str) -> None:
+        """Install this, and what this needs; only what is imported is then compiled."""
+        self._pip("install", "--no-compile", "--constraint", ROOT / "constraints.txt", what)
+        self._pip("check")
+
+    def run(self, program: str, *arguments: object) -> str:
+        """The output of a program of this environment."""
+        return run(self.bin / program, *arguments, cwd=self.folder)
+
+    def _pip(self, *arguments: object) -> None:
+        pip = [sys.executable, "-m", "pip", "--python", self.bin / "python"]
+        run(*pip, "--disable-pip-version-check", "--quiet", *arguments, cwd=self.folder)
 
 
-def test_it_installs_in_an_empty_environment_and_works(wheel, tmp_path):
-    bin = installed(str(wheel), tmp_path)
-    run(bin / "python", "-W", "error", "-c", SMOKE, cwd=tmp_path)
-    assert "motifold" in run(bin / "motifold", "doctor", cwd=tmp_path)
-    told = run(bin / "motifold", "fit", "counts.npy", "-k", 2, "-l", 8, "-o", "m.npz", cwd=tmp_path)
-    assert "m.npz" in told
-    assert "2" in run(bin / "motifold", "info", "m.npz", cwd=tmp_path)
+@dataclass
+class Tried:
+    """What was told where the package, and what it needs, was installed and nothing else."""
+
+    environment: Environment
+    installed: set[str]
+    doctor: str
+    fit: str
+    info: str
 
 
-def test_getting_started_leads_to_its_picture(wheel, tmp_path):
-    """Its blocks one after the other, in an environment that has what its first one installs."""
+@pytest.fixture(scope="module")
+def tried(wheel, tmp_path_factory) -> Tried:
+    """Of the wheel alone; one environment serves both tests, since to fill one takes a minute."""
+    environment = Environment(tmp_path_factory.mktemp("installed"))
+    environment.install(str(wheel))
+    names = "from importlib.metadata import distributions as d; print(*(x.name for x in d()))"
+    installed = set(environment.run("python", "-c", names).lower().split())
+    environment.run("python", "-W", "error", "-c", SMOKE)
+    options = ("-k", 2, "-l", 8, "-o", "m.npz")
+    return Tried(
+        environment,
+        installed,
+        environment.run("motifold", "doctor"),
+        environment.run("motifold", "fit", "counts.npy", *options),
+        environment.run("motifold", "info", "m.npz"),
+    )
+
+
+def test_it_installs_in_an_empty_environment_and_works(tried):
+    assert "motifold" in tried.installed
+    assert not tried.installed & {"matplotlib", "h5py", "pooch", "pytest"}
+    assert "motifold" in tried.doctor
+    assert "m.npz" in tried.fit
+    assert "2" in tried.info
+
+
+def test_getting_started_leads_to_its_picture(tried):
+    """Its blocks one after the other, where what its first one installs has been added."""
     page = ROOT / "docs" / "getting-started.md"
     first, *others = blocks(page)
-    ((pip, install, what),) = first.commands
-    assert (pip, install) == ("pip", "install")
-    bin = installed(what.replace(".", str(wheel), 1), tmp_path)
+    here, extras = first.commands
+    assert here == ["pip", "install", "."]
+    assert extras[:2] == ["pip", "install"]
+    environment = tried.environment
+    # The package is there; to install it anew would be to compile its kernels anew.
+    environment.install(extras[2])
     python = "".join(block.code for block in others if block.language == "python")
-    printed = run(bin / "python", "-W", "error", "-c", python, cwd=tmp_path)
+    printed = environment.run("python", "-W", "error", "-c", python)
     shown = [block.code for block in others if block.language == "text" and block.after_python]
     assert shape_of(printed) == shape_of("".join(shown))
     for block in others:
         for command in block.commands if block.language == "sh" else []:
-            run(bin / command[0], *command[1:], cwd=tmp_path)
-    assert (tmp_path / "events.csv").is_file()
+            environment.run(*command)
+    assert (environment.folder / "events.csv").is_file()
     (name,) = re.findall(r"savefig\(\"(.*?)\"", python)
     assert f"](images/{name})" in page.read_text()
-    made = plt.imread(tmp_path / name)
+    made = plt.imread(environment.folder / name)
     picture = plt.imread(ROOT / "docs" / "images" / name)
     assert made.shape == picture.shape
     # Fonts and last digits may differ a little from machine to machine.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from motifold.findings import FeatureOrder, Significance, Sweep, Table, event_triggered_average
 from motifold.plots import (
@@ -16,6 +17,7 @@ from motifold.plots import (
     plot_raster,
     plot_significance,
 )
+from motifold.plots.style import colour
 
 
 def table_of(test_error: bool = True) -> Table:
@@ -89,6 +91,53 @@ def test_crossover_and_lengths_are_marked():
     assert marked(figure.axes[0]) == ["suggested: 10"]
 
 
+def test_a_suggestion_at_the_end_of_the_range_looks_and_reads_like_it():
+    motifs = [
+        {"n_lags": L, "seed": 0, "motif": 0, "onset": 0, "length": L, "share": 1.0}
+        for L in (10, 20)
+    ]
+    figure = plot_motif_lengths(Sweep(table_of(), Table(motifs)))
+    assert marked(figure.axes[0]) == ["suggested: 20,\nthe longest tried"]
+    line, inside = figure.axes[0].lines[-1], plot_motif_lengths(sweep_of()).axes[0].lines[-1]
+    assert line.is_dashed()
+    assert not inside.is_dashed()
+
+
+def test_numbers_of_motifs_are_whole():
+    figure = plot_n_components(sweep_of())
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        assert [label.get_text() for label in axes.get_xticklabels()] == list("12345")
+    counts = figure.axes[-1].get_yticks()
+    np.testing.assert_array_equal(counts, np.round(counts))
+    records = [
+        record | {"n_components": record["n_components"] + more}
+        for more in (0, 5, 10)
+        for record in table_of()
+    ]
+    figure = plot_n_components(Sweep(Table(records), sweep_of().motifs))
+    figure.draw_without_rendering()
+    ticks = figure.axes[0].get_xticks()
+    np.testing.assert_array_equal(ticks, np.round(ticks))
+
+
+@pytest.mark.parametrize("steepness", [0.3, 1.0, 3.0])
+def test_no_line_goes_through_the_names_of_the_crossover(steepness):
+    table = table_of()
+    for record in table:
+        record["x_ortho_cost"] = 1 / (record["x_ortho"] + 0.01) ** steepness
+    axes = plot_crossover(Sweep(table, sweep_of().motifs))
+    axes.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert len(boxes) == 2
+    assert not boxes[0].overlaps(boxes[1])
+    for line in axes.lines:
+        path = line.get_path().interpolated(50)
+        points = line.get_transform().transform(path.vertices)
+        for box in boxes:
+            assert not any(box.contains(*point) for point in points), line.get_label()
+
+
 def test_significant_others_and_untested_look_different():
     null = np.random.default_rng(0).normal(size=(3, 100))
     null[2] = np.nan
@@ -106,6 +155,14 @@ def test_significant_others_and_untested_look_different():
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels == ["significant", "not significant", "not tested"]
     assert [text.get_text() for text in axes.texts] == ["p = 0.01", "p = 0.3"]
+    dots = [found for found in axes.collections if len(found.get_offsets()) and found.get_paths()]
+    inks = {
+        int(x): to_hex(ink, keep_alpha=False).upper()
+        for found in dots
+        if found.get_zorder() == 3 and np.isfinite(found.get_offsets()).all()
+        for (x, _), ink in zip(found.get_offsets(), found.get_edgecolors(), strict=True)
+    }
+    assert inks == {k: colour(k).upper() for k in range(3)}, "each dot has its motif's colour"
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0", "1", "2"]
     left, right = axes.get_xlim()
     assert left < -0.35, "the first null is as wide as 0.7"
@@ -138,7 +195,9 @@ def test_averages_as_lines_or_images(events):
     assert [axes.get_label() for axes in figure.axes] == ["motif 0", "motif 2"]
     assert not figure.axes[0].images
     many = event_triggered_average(np.random.default_rng(0).random((100, 9)), events, (-1, 1), 20)
-    image = plot_event_average(many).axes[0].images[0]
+    figure = plot_event_average(many)
+    image = figure.axes[0].images[0]
+    assert figure.axes[-1].get_label() == "colorbar"
     np.testing.assert_array_equal(image.get_array(), many.mean[0].T)
 
 
@@ -159,6 +218,11 @@ def test_raster_is_sorted(events):
     np.testing.assert_allclose(data.get_xlim(), (1.15, 1.95), atol=0.06)
     with pytest.raises(ValueError, match="4 features"):
         plot_raster(X[:, :3], order)
+    strip = next(axes for axes in figure.axes if axes.get_label() == "motifs")
+    assert sorted(text.get_text() for text in strip.texts) == ["0", "2", "none"]
+    assert figure.axes[-1].get_label() == "colorbar"
+    labels = [axes.get_label() for axes in plot_raster(X, order).axes]
+    assert labels == ["motifs", "data", "colorbar"], "without events there is no strip for them"
 
 
 def test_matched_motifs_are_drawn_below_their_partners_and_shifted_onto_them():

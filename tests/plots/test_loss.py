@@ -123,3 +123,20 @@ def test_bad_curves_are_refused(curves: dict, error: type, says: str) -> None:
 def test_a_bad_scale_is_refused() -> None:
     with pytest.raises(ValueError, match="log must be"):
         plot_loss({"a": RUNS}, log="z")  # type: ignore[arg-type]
+
+
+def test_a_model_alone_and_its_best_start_from_zero() -> None:
+    X = np.random.default_rng(0).random((60, 4))
+    model = CNMF(2, 3, n_init=3, max_iter=5, tol=0, random_state=0).fit(X)
+    model.history_.seconds[:] = 0.92 + 0.1 * np.arange(len(model.history_.seconds))
+    ax = plot_loss(model, log=None)
+    (line,) = ax.lines
+    assert line.get_xdata()[0] == 0
+    np.testing.assert_allclose(np.diff(line.get_xdata()), 0.1)
+    assert ax.get_xlabel() == "time since the best start began (s)"
+    assert ax.get_legend() is None
+    model.n_init = 1
+    assert plot_loss(model.history_, log=None).lines[0].get_xdata()[0] == 0.92
+    assert len(plot_loss([model, model], log=None).lines) == 3
+    with pytest.raises(TypeError, match="curves must be a history"):
+        plot_loss(3.0)

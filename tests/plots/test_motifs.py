@@ -13,7 +13,7 @@ from motifold.plots import plot_motifs
 
 
 def test_each_motif_is_drawn_on_its_own_scale(model: CNMF) -> None:
-    figure = plot_motifs(model.components_)
+    figure = plot_motifs(model.components_, order="own")
     assert isinstance(figure, Figure)
     assert len(figure.axes) == 3
     for axes, motif in zip(figure.axes, model.components_, strict=True):
@@ -32,7 +32,7 @@ def test_lags_in_bins_or_seconds(model: CNMF) -> None:
     bins, seconds = plot_motifs(model).axes[0], plot_motifs(model, rate=50).axes[0]
     assert (bins.get_xlabel(), seconds.get_xlabel()) == ("lag (bins)", "lag (s)")
     assert (bins.get_xlim(), seconds.get_xlim()) == ((0, 10), (0, 0.2))
-    assert bins.get_ylabel() == "feature"
+    assert bins.get_ylabel() == "feature (sorted)"
 
 
 def test_frequencies_run_upwards(model: CNMF) -> None:

@@ -77,6 +77,12 @@ def fitted(monkeypatch):
     return keys
 
 
+@pytest.fixture
+def undrawn(monkeypatch):
+    """No figures: for tests of what is fitted, and of what is not."""
+    monkeypatch.setattr("motifold.reproduce.figures.draw_figures", lambda *_: [])
+
+
 def run(*arguments: str):
     return CliRunner().invoke(main, ["reproduce", *arguments])
 
@@ -89,13 +95,18 @@ def test_songbird(small, fitted, tmp_path):
         assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
     claims = (tmp_path / "claims.md").read_text()
     assert claims in answer.output
+    # Not a bar: it is no terminal.
+    lines = [line for line in answer.stderr.splitlines() if line.startswith("songbird ")]
+    assert [line.split(":")[0] for line in lines] == [f"songbird {i}/12" for i in range(1, 13)]
+    assert "songbird, MU published, start 1: loss 0." in lines[0]
+    assert "%|" not in answer.output
     assert "0.6 s of fitting in all, which gives each fit: songbird 0.05 s" in claims
     table = [line for line in claims.splitlines() if line.startswith("|")]
     assert len(table) == 2 + 4 + 2 + 1
     assert all(line.count("|") == 4 for line in table[:6])
 
 
-def test_the_file_of_curves(small, tmp_path):
+def test_the_file_of_curves(small, undrawn, tmp_path):
     run("songbird", "--time-limit", "0.6", "--seeds", "2", "--out", str(tmp_path))
     with open(tmp_path / "curves.csv", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -119,7 +130,7 @@ def test_the_file_of_curves(small, tmp_path):
     assert firsts["0"] != firsts["1"]
 
 
-def test_resumes_after_ctrl_c(small, fitted, tmp_path, monkeypatch):
+def test_resumes_after_ctrl_c(small, undrawn, fitted, tmp_path, monkeypatch):
     arguments = ("songbird", "--time-limit", "0.3", "--seeds", "1", "--out", str(tmp_path))
     fit = runs._fit
 
@@ -146,7 +157,7 @@ def test_resumes_after_ctrl_c(small, fitted, tmp_path, monkeypatch):
     assert not fitted
 
 
-def test_what_was_made_otherwise_is_made_again(small, fitted, tmp_path):
+def test_what_was_made_otherwise_is_made_again(small, undrawn, fitted, tmp_path):
     common = ("songbird", "--seeds", "1", "--out", str(tmp_path), "--time-limit")
     run(*common, "0.3")
     fitted.clear()
@@ -191,7 +202,9 @@ def test_a_damaged_file_is_told_and_never_taken_for_a_fit(tmp_path):
         assert store.plan(SMALL["songbird"]) is None
 
 
-def test_fits_of_an_unfinished_plan_are_not_mixed_with_older_ones(small, tmp_path, monkeypatch):
+def test_fits_of_an_unfinished_plan_are_not_mixed_with_older_ones(
+    small, undrawn, tmp_path, monkeypatch
+):
     common = ("--seeds", "1", "--out", str(tmp_path), "--time-limit")
     run("songbird", *common, "0.3")
 
@@ -277,7 +290,8 @@ def needs_data():
 
 @pytest.mark.slow
 @needs_data()
-def test_all_on_the_papers_data(tmp_path):
+def test_all_on_the_papers_data(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "_warm_up", lambda *_: None)  # half a minute, so that times are fair
     answer = run(
         "all", "--seeds", "1", "--time-limit", "6", "--out", str(tmp_path), "--data", str(DATA)
     )

@@ -71,14 +71,14 @@ def test_templates_a_score_a_page_and_a_model(folder, tmp_path):
 
 def test_wrong_usage(folder, tmp_path):
     file, to = folder / "drums.wav", ("-o", tmp_path / "p")
-    assert "How many motifs" in run("separate", file, *to, code=2).stderr
-    assert "One sound" in run("separate", file, folder / "kick", "-k", 1, *to, code=2).stderr
-    told = run("separate", tmp_path / "none.wav", "-k", 1, *to, code=3).stderr
+    assert "How many motifs" in run("separate", file, *to, code=2).output
+    assert "One sound" in run("separate", file, folder / "kick", "-k", 1, *to, code=2).output
+    told = run("separate", tmp_path / "none.wav", "-k", 1, *to, code=3).output
     assert "no such file" in told
-    told = run("separate", file, "--templates", tmp_path / "none", *to, code=3).stderr
+    told = run("separate", file, "--templates", tmp_path / "none", *to, code=3).output
     assert "no such folder" in told
     (tmp_path / "empty").mkdir()
-    told = run("separate", file, "--templates", tmp_path / "empty", *to, code=3).stderr
+    told = run("separate", file, "--templates", tmp_path / "empty", *to, code=3).output
     assert "no sound file" in told
     assert not (tmp_path / "p").exists()
 
@@ -87,7 +87,7 @@ def test_the_sound_is_not_replaced(folder, tmp_path):
     soundfile.write(tmp_path / "motif-0.wav", sum(stems().values()), RATE)
     before = (tmp_path / "motif-0.wav").read_bytes()
     answer = run("separate", tmp_path / "motif-0.wav", "-k", 1, "-o", tmp_path, code=1)
-    assert "is the sound itself" in answer.stderr
+    assert "is the sound itself" in answer.output
     assert (tmp_path / "motif-0.wav").read_bytes() == before
 
 
@@ -96,7 +96,7 @@ def test_flac_refuses_what_it_cannot_hold(tmp_path):
     soundfile.write(tmp_path / "a.wav", loud, RATE, subtype="FLOAT")
     answer = run("separate", tmp_path / "a.wav", "-k", 1, "--n-init", 1, "--format", "flac",
                  "-o", tmp_path / "p", code=1)  # fmt: skip
-    assert "Write wav" in answer.stderr
+    assert "Write wav" in answer.output
     assert not (tmp_path / "p").exists()
 
 

@@ -45,6 +45,19 @@ def test_after_some_passes_it_is_as_good_as_a_fit():
     assert match_motifs(batch.components_, model.components_).similarity.min() > 0.98
 
 
+def test_a_stream_does_not_begin_in_a_poor_minimum():
+    """Dense activations, where single starts differ twofold and chunks do not lead out of them."""
+    dense = make_sequences(1200, 20, 3, 8, random_state=0).X
+    streams, fits = [], []
+    for seed in (1, 2):
+        model = CNMF(3, 8, random_state=seed)
+        for chunk in chunks(dense, 300):
+            model.partial_fit(chunk, new_segment=True)
+        streams.append(-model.score(dense))
+        fits.append(CNMF(3, 8, random_state=seed).fit(dense).loss_)
+    assert max(streams) < 1.05 * max(fits)
+
+
 def test_one_pass_in_order_learns_the_motifs_that_were_planted():
     model = CNMF(2, L, n_init=3, random_state=0)
     for chunk in chunks(X, 400):

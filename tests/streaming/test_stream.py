@@ -65,6 +65,17 @@ def test_values_do_not_depend_on_how_rows_are_handed_over(model):
     np.testing.assert_array_equal(bins, np.arange(120))
 
 
+def test_early_values_and_their_certainty_do_not_either(model):
+    whole, rows = model.stream(latency=2), model.stream(latency=2)
+    for X_ in (X[:60], X[60:150]):  # what is learnt of the first segment counts in the second
+        at_once = whole.push(X_)
+        pieces = [rows.push(piece) for piece in np.split(X_, [1, 2, 3, 19, 20, 50])]
+        whole.flush(), rows.flush()
+        for name in ("activations", "certainty"):
+            found = np.concatenate([getattr(piece, name) for piece in pieces])
+            np.testing.assert_array_equal(found, getattr(at_once, name))
+
+
 def test_each_bin_is_given_out_after_the_latency_and_once(model):
     stream = model.stream(latency=5)
     assert [stream.push(row).bins.tolist() for row in X[:8]] == [[]] * 5 + [[0], [1], [2]]
@@ -107,6 +118,29 @@ def test_certainty_grows_with_the_latency_and_tells_the_error(model):
     last = model.stream()
     last.push(X[:40])
     assert (np.diff(last.flush().certainty[-L:], axis=0) <= 0).all()  # cut off: ever less
+
+
+def test_certainty_is_that_of_the_stream_where_it_is_less_orderly_than_the_fit(model):
+    """Rows are missing at random: the first lags of a motif say less than the model thinks."""
+    rng = np.random.default_rng(0)
+    H = np.zeros((2000, 2))
+    H[rng.integers(0, 1990, 120), rng.integers(0, 2, 120)] = 1
+    other = model.inverse_transform(H * model.activations_.max())
+    cut = other * (rng.random((2000, 1)) < 0.5)
+    stream = model.stream(1)
+    final, truth = stream.push(cut), model.transform(cut)
+    left = np.square(final.activations - truth[: len(final.bins)]).sum(axis=0)
+    found = np.clip(1 - left / np.square(truth).sum(axis=0), 0, 1)
+    early, late = (np.abs(final.certainty[row] - found).max() for row in (0, -1))
+    assert late < 0.1
+    assert late < 0.5 * early
+
+
+def test_a_fit_too_short_for_a_rehearsal_does_not_silence_a_stream():
+    model = CNMF(1, L, random_state=0).fit(X[: L + 2])
+    final = model.stream(2).push(X[:100])
+    assert final.activations.any()
+    assert (final.certainty[0] < 1).all()
 
 
 @pytest.mark.parametrize(

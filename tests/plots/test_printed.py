@@ -1,0 +1,105 @@
+"""Figures for a paper: of a column's width, all type of a size that can be read there."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+import motifold
+from motifold.findings import Table
+from motifold.plots import (
+    paper,
+    plot_consensus,
+    plot_contributions,
+    plot_event_average,
+    plot_events,
+    plot_factors,
+    plot_loss,
+    plot_match,
+    plot_motifs,
+    plot_raster,
+    plot_reconstruction,
+    plot_significance,
+)
+
+EVENTS = Table(
+    [
+        {"motif": k, "segment": 0, "time": t, "bin": t, "strength": 1.0}
+        for k, t in [(0, 20), (1, 90)]
+    ]
+)
+PICTURES = {
+    plot_factors: lambda model, X: (model, X),
+    plot_motifs: lambda model, X: (model,),
+    plot_contributions: lambda model, X: (model, X),
+    plot_reconstruction: lambda model, X: (model, X),
+    plot_match: lambda model, X: (model, model),
+    plot_consensus: lambda model, X: (motifold.find_consensus([model, model]),),
+    plot_raster: lambda model, X: (model, X),
+    plot_loss: lambda model, X: (model,),
+    plot_events: lambda model, X: (EVENTS,),
+    plot_event_average: lambda model, X: (
+        motifold.event_triggered_average(X, EVENTS, (-5, 5), rate=1),
+    ),
+    plot_significance: lambda model, X: (motifold.significance(X, model, n_null=60),),
+}
+
+
+def texts(figure: Figure) -> list[Text]:
+    return [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+
+
+@pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
+def test_every_picture_fits_a_column_and_can_be_read_there(draw, model, X):
+    arguments = PICTURES[draw](model, X)
+    for style, width in {"paper": 3.5, "paper-2": 7.2}.items():
+        found = draw(*arguments, style=style)
+        figure = found if isinstance(found, Figure) else found.figure
+        assert figure.get_figwidth() == width
+        assert figure.get_figheight() < 9.1
+        figure.draw_without_rendering()  # as late as a figure is saved, outside of the style
+        sizes = [text.get_fontsize() for text in texts(figure)]
+        assert min(sizes) >= 6
+        assert max(sizes) <= 8
+        edge = 0.02
+        box = figure.get_tightbbox()
+        assert box.x0 > -edge
+        assert box.x1 < width + edge
+        written = [text.get_window_extent() for axes in figure.axes for text in axes.texts]
+        assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in written)
+    assert matplotlib.rcParams["font.size"] == 10, "the style has left something behind"
+
+
+def test_the_context_is_the_same_for_all_pictures_within(model):
+    with paper():
+        within = plot_motifs(model)
+    asked = plot_motifs(model, style="paper")
+    assert within.get_size_inches().tolist() == asked.get_size_inches().tolist()
+    assert {t.get_fontsize() for t in texts(within)} == {t.get_fontsize() for t in texts(asked)}
+    given = Figure(figsize=(5, 5))
+    plot_motifs(model, figure=given, style="paper")
+    assert given.get_size_inches().tolist() == [5, 5], "a given figure keeps its size"
+
+
+def test_titles_of_motifs_do_not_collide(X):
+    motifs = np.random.default_rng(0).random((9, 5, 6))
+    figure = plot_motifs(motifs, style="paper")
+    figure.draw_without_rendering()
+    rows = {}
+    for axes in figure.axes:
+        rows.setdefault(axes.get_subplotspec().rowspan.start, []).append(axes)
+    for row in rows.values():
+        boxes = [axes.title.get_window_extent() for axes in row]
+        assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def test_other_styles_are_refused(model):
+    with pytest.raises(ValueError, match='style must be "paper"'):
+        plot_motifs(model, style="poster")
+    with pytest.raises(ValueError, match="columns must be 1 or 2"), paper(3):
+        pass
