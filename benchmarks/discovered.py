@@ -1,8 +1,8 @@
 """What ``motifold.discover`` says of recordings with a known answer (regimes.py).
 
 ``python benchmarks/discovered.py runs.jsonl --sets 20`` measures, one recording after another, and
-goes on where it was stopped; ``--design`` takes seeds on which rules may be chosen. The table is
-written by ``findings.py --page`` from ``findings-discover.json``, which this makes of the runs.
+goes on where it was stopped; ``--design`` takes seeds on which rules may be chosen. What they come
+to is kept in ``findings.json``, of which ``findings.py --page`` makes the table.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-import harness
 import numpy as np
 import regimes
+from findings_page import keep
 from scipy.optimize import nnls
 
 import motifold
@@ -141,7 +141,6 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="?", default=Path("discover.jsonl"))
     parser.add_argument("--sets", type=int, default=20)
     parser.add_argument("--design", action="store_true")
-    parser.add_argument("--out", type=Path, default=Path("."))
     parser.add_argument("--smoke", action="store_true", help="two recordings, nothing written")
     options = parser.parse_args()
     if options.smoke:
@@ -158,7 +157,9 @@ def main() -> None:
                 rows.append(measure(name, first + i))
                 with options.runs.open("a") as file:
                     file.write(json.dumps(rows[-1]) + "\n")
-    harness.save(options.out / "findings-discover.json", {"rows": summary(rows)})
+    if not options.design:
+        seconds = [record["seconds"] for record in summary(rows)]
+        keep("discover", {"rows": summary(rows), "seconds": [min(seconds), max(seconds)]})
     for record in summary(rows):
         print(record)
 

@@ -2,10 +2,10 @@
 
 Run it as ``.venv/bin/python benchmarks/findings.py`` for all sections, or name some of ``k``,
 ``events``, ``false-positives``, ``power``, ``sweep`` and ``consensus``. The last two need the
-songbird data (``MOTIFOLD_DATA``, or the network). Each prints its numbers and writes them to
-``findings-NAME.json`` in the folder given by ``--out``, with its picture. ``--page`` writes what is
-there to the section "Findings" of docs/benchmarks.md instead of measuring, with what
-``discovered.py`` measured (``findings-discover.json``).
+songbird data (``MOTIFOLD_DATA``, or the network). Each prints its numbers and puts them into
+``findings.json`` beside this script, where ``discovered.py`` puts its own. ``--page`` makes the
+section "Findings" of docs/benchmarks.md of that file, all of it, instead of measuring. Pictures of
+recordings go to the folder given by ``--out``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 import harness
 import numpy as np
-from findings_page import write_page
+from findings_page import keep, write_page
 from joblib import Parallel, delayed
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
@@ -121,7 +121,7 @@ def events_of(seed: int, noise: float, K: int = 3) -> tuple[int, int, int]:
     X, motifs, H = plant(seed, K, noise)
     model = fit(X, K, seed, n_init=8)
     match = match_motifs(motifs, model.components_)
-    events = find_events(model)
+    events = find_events(model, threshold=0.3)
     hits = n_found = n_true = 0
     for k in range(K):
         found = events.where(motif=int(match.order[k]))["bin"].astype(int)
@@ -201,7 +201,8 @@ def null_summary(name: str, p_value: np.ndarray, group: int) -> dict[str, Any]:
         "data": name,
         "runs": len(p_value),
         "hits": int(found.sum()),
-        "hits_by_200": found.reshape(-1, group).sum(axis=1).tolist(),
+        "fewest_hits": int(found.reshape(-1, group).sum(axis=1).min()),
+        "most_hits": int(found.reshape(-1, group).sum(axis=1).max()),
         "motifs": float((p_value <= 0.05).sum() / n_tested.sum()),
         "mean_score": float(scores.mean()),
         "sd_score": float(scores.std()),
@@ -217,7 +218,7 @@ def detected(seed: int, noise: float, K: int = 3) -> int:
 
 
 def power(out: Path, sizes: Sizes) -> dict[str, Any]:
-    """Share of significant motifs over noise levels, as numbers and as a curve."""
+    """Share of significant motifs over noise levels."""
     levels, runs = list(sizes.levels), sizes.sets
     shares = []
     print(f"noise  share of motifs significant   ({runs} runs each, 3 motifs)")
@@ -225,26 +226,7 @@ def power(out: Path, sizes: Sizes) -> dict[str, Any]:
         counts = Parallel(-1)(delayed(detected)(FIRST_SEED + i, noise) for i in range(runs))
         shares.append(sum(counts) / (3 * runs))
         print(f"{noise:5.1f}  {shares[-1]:.3f}", flush=True)
-    draw_power(levels, shares, out / "findings-power.png")
     return {"levels": levels, "shares": shares}
-
-
-def draw_power(levels: list[float], shares: list[float], path: Path) -> None:
-    """The curve of the power, and the level of the test."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 3.4), layout="constrained")
-    axes = figure.add_subplot()
-    axes.plot(levels, shares, "o-", color="#0072B2")
-    axes.axhline(0.05, color="0.5", linestyle=":")
-    axes.annotate("level, 5 %", (0, 0.06), color="0.4", fontsize="small")
-    axes.set(
-        xlabel="standard deviation of the noise (motif entries: 0.5 to 1.5)",
-        ylabel="share of planted motifs significant",
-        ylim=(0, 1.02),
-    )
-    axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=120)
 
 
 SWEEP = {"n_components": range(1, 11), "n_lags": 20, "n_seeds": 10}
@@ -316,7 +298,12 @@ def song_consensus(out: Path, sizes: Sizes) -> dict[str, Any]:
     return {
         "rows": consensus.table.records,
         "loss": model.loss_,
-        "single_losses": losses,
+        "fits": len(losses),
+        "single_losses": {
+            "lowest": min(losses),
+            "median": float(np.median(losses)),
+            "highest": max(losses),
+        },
         "similarity": similarity.tolist(),
     }
 
@@ -341,24 +328,25 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("."))
     options = parser.parse_args()
     if options.page:
-        write_page(options.out)
+        write_page()
         return
     if options.sections == ["sweep-child"]:
         sweep_child(options.out)
         return
     if options.smoke:
         with tempfile.TemporaryDirectory() as folder:
-            measure([name for name in SECTIONS if name not in LARGE], Path(folder), SMOKE)
+            small = [name for name in SECTIONS if name not in LARGE]
+            measure(small, Path(folder), SMOKE, Path(folder) / "findings.json")
         return
     measure(options.sections or list(SECTIONS), options.out, Sizes())
 
 
-def measure(sections: list[str], out: Path, sizes: Sizes) -> None:
-    """Measure the sections and write what they found."""
+def measure(sections: list[str], out: Path, sizes: Sizes, kept: Path | None = None) -> None:
+    """Measure the sections and keep what they found."""
     out.mkdir(parents=True, exist_ok=True)
     for name in sections:
         began = time.perf_counter()
-        harness.save(out / f"findings-{name}.json", SECTIONS[name](out, sizes))
+        keep(name, SECTIONS[name](out, sizes), kept)
         print(f"  [{name}: {time.perf_counter() - began:.0f} s]", flush=True)
 
 

@@ -1,46 +1,67 @@
-"""What benchmarks/findings.py measured, as the section "Findings" of docs/benchmarks.md."""
+"""What was measured of findings, as the section "Findings" of docs/benchmarks.md."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import harness
 
+KEPT = Path(__file__).with_name("findings.json")
 
-def write_page(folder: Path) -> None:
-    """Put the numbers of the JSON files in the folder on the page, and the pictures beside it."""
-    parts = [
+
+def keep(name: str, numbers: object, path: Path | None = None) -> None:
+    """Put the numbers of a section in the place of those that were there."""
+    path = path or KEPT
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    commits = kept.get("commits", {}) | {name: harness.machine()["commit"]}
+    harness.save(path, kept | {name: numbers, "commits": commits})
+
+
+def section(kept: dict[str, Any]) -> list[str]:
+    """The lines of the section."""
+    lines = [
         "## Findings",
         "",
-        "Measured by `benchmarks/findings.py` on 2 cores: made-up recordings with known answers "
+        "Measured by `benchmarks/findings.py` on 2 cores (numbers of commits: "
+        f"{_commits(kept)}): made-up recordings with known answers "
         "(1200 bins, 40 features, motifs of 8 bins in 24 lags), none of which was used to choose "
         "a rule or a default.",
     ]
     for name, write in _PARTS.items():
-        path = folder / f"findings-{name}.json"
-        if path.exists():
-            parts += ["", *write(json.loads(path.read_text()))]
-        picture = folder / f"findings-{name}.png"
-        if picture.exists() and name in _PICTURES:
-            shutil.copy(picture, harness.PAGE.parent / "images" / picture.name)
-            parts += ["", f"![{_PICTURES[name]}](images/{picture.name})"]
-    harness.write_section("findings", parts)
+        if name in kept:
+            lines += ["", *write(kept[name])]
+    return lines
+
+
+def _commits(kept: dict[str, Any]) -> str:
+    """Which parts are of which commit."""
+    parts: dict[str, list[str]] = {}
+    for name, commit in kept.get("commits", {}).items():
+        parts.setdefault(commit, []).append(name)
+    return "; ".join(f"{commit} {', '.join(names)}" for commit, names in parts.items())
+
+
+def write_page() -> None:
+    """Make the section, and its picture, of what is kept."""
+    kept = json.loads(KEPT.read_text())
+    if "power" in kept:
+        _draw_power(kept["power"], harness.PAGE.parent / "images" / _POWER)
+    harness.write_section("findings", section(kept))
 
 
 def _discover(found: dict[str, Any]) -> list[str]:
     planted = [row for row in found["rows"] if row["planted"]]
     nulls = [row for row in found["rows"] if not row["planted"]]
     fewest = min(row["sets"] for row in found["rows"])
-    seconds = [row["seconds"] for row in found["rows"]]
+    fastest, slowest = found["seconds"]
     return [
         "**Findings in one call** (`motifold.discover(X, n_lags=25)`, everything else by default), "
         "by `benchmarks/discovered.py`: recordings of 1500 bins and 51 features (`regimes.py`) "
         "with three smooth motifs of 25 events each, or none; at least "
         f"{fewest} recordings a row, of seeds that were not used to choose a rule. A run takes "
-        f"{min(seconds):.1f} to {max(seconds):.1f} s of one core (medians). *Sequences*: planted "
+        f"{fastest:.1f} to {slowest:.1f} s of one core (medians). *Sequences*: planted "
         "motifs that are called one. *Shapes*: recordings in which all three motifs have at "
         "least 0.9 times the similarity to the truth that least squares with the true times has "
         "(nonnegative, with a background). *Events* within 3 bins, of all that are listed.",
@@ -91,8 +112,9 @@ def _number_of_motifs(found: dict[str, Any]) -> list[str]:
 
 def _events(found: dict[str, Any]) -> list[str]:
     return [
-        "**Events** of 3 motifs found in 20 data sets against the true ones, within 2 bins "
-        "(an entry of a motif is 0.5 to 1.5):",
+        "**Events above a threshold** (`find_events(model)`, 0.3 of the typical strength) of 3 "
+        "motifs found in 20 data sets against the true ones, within 2 bins (an entry of a motif is "
+        "0.5 to 1.5):",
         "",
         "| standard deviation of the noise | precision | recall |",
         "|---:|---:|---:|",
@@ -101,8 +123,8 @@ def _events(found: dict[str, Any]) -> list[str]:
             for row in found["rows"]
         ),
         "",
-        "Noise makes small peaks, not missed events: in noisy recordings raise `threshold` above "
-        "0.3.",
+        "Noise makes small peaks, not missed events: give the recording, "
+        "`find_events(model, X=X)`, which measures how strong an event must be.",
     ]
 
 
@@ -124,7 +146,7 @@ def _false_positives(found: dict[str, Any]) -> list[str]:
         ),
         "",
         f"Of 200 runs 10 are expected, with a standard deviation of 3. The {most['runs']} have "
-        f"{min(most['hits_by_200'])} to {max(most['hits_by_200'])} in each 200, and their p-values "
+        f"{most['fewest_hits']} to {most['most_hits']} in each 200, and their p-values "
         f"are uniform: the normal scores have mean {most['mean_score']:.2f} and standard deviation "
         f"{most['sd_score']:.2f}.",
     ]
@@ -142,7 +164,27 @@ def _power(found: dict[str, Any]) -> list[str]:
         "| share of motifs significant | "
         + " | ".join(f"{share:.2f}" for share in found["shares"])
         + " |",
+        "",
+        f"![power over noise](images/{_POWER})",
     ]
+
+
+def _draw_power(found: dict[str, Any], path: Path) -> None:
+    """The curve of the power, and the level of the test."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 3.4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(found["levels"], found["shares"], "o-", color="#0072B2")
+    axes.axhline(0.05, color="0.5", linestyle=":")
+    axes.annotate("level, 5 %", (0, 0.06), color="0.4", fontsize="small")
+    axes.set(
+        xlabel="standard deviation of the noise (motif entries: 0.5 to 1.5)",
+        ylabel="share of planted motifs significant",
+        ylim=(0, 1.02),
+    )
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=120)
 
 
 def _sweep(found: dict[str, Any]) -> list[str]:
@@ -154,9 +196,9 @@ def _sweep(found: dict[str, Any]) -> list[str]:
 
 
 def _consensus(found: dict[str, Any]) -> list[str]:
-    losses = sorted(found["single_losses"])
+    losses = found["single_losses"]
     return [
-        f"**Consensus of {len(losses)} fits of SONG** (K = 3, L = 50; motifs found once are left "
+        f"**Consensus of {found['fits']} fits of SONG** (K = 3, L = 50; motifs found once are left "
         "out):",
         "",
         "| motif | found in | similarity of the copies | stable |",
@@ -169,13 +211,12 @@ def _consensus(found: dict[str, Any]) -> list[str]:
         ),
         "",
         f"The fit that starts from the stable ones ends at a loss of {found['loss']:.4f}; the "
-        f"single fits end between {losses[0]:.4f} and {losses[-1]:.4f}, their median is "
-        f"{losses[len(losses) // 2]:.4f}.",
+        f"single fits end between {losses['lowest']:.4f} and {losses['highest']:.4f}, their median "
+        f"is {losses['median']:.4f}.",
     ]
 
 
-# Pictures made from the recordings are not kept in the repository.
-_PICTURES = {"power": "power over noise"}
+_POWER = "findings-power.png"  # pictures made from recordings are not kept in the repository
 _PARTS = {
     "discover": _discover,
     "k": _number_of_motifs,

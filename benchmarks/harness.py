@@ -11,10 +11,12 @@ import hashlib
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -24,15 +26,18 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from motifold.data import Data
+from motifold.data.sources import stored_source
 from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
 from motifold.engines.cpu.reconstruction import squared_residual
 from motifold.engines.cpu.sparse import ratio_correlation, ratio_products
 from motifold.engines.cpu.spectral import Spectra, best_way
 from motifold.engines.cpu.statistics import h_statistics, w_statistics
+from motifold.engines.dask import plan
+from motifold.engines.dask.cluster import DaskCrew
 from motifold.files import versions
 from motifold.fit import Acceleration, Clock, Loop, LoopState, Rules, SearchState, search
 from motifold.model.losses import loss_of
-from motifold.solvers import HALS, MU
+from motifold.solvers import HALS, MU, find_solver
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -114,6 +119,14 @@ def machine() -> dict[str, Any]:
     }
 
 
+def commit_of(found: Mapping[str, Any]) -> str:
+    """The commit that kept numbers are of, or those of their parts."""
+    if "machine" in found:
+        return str(found["machine"]["commit"])
+    parts = {name: part["machine"]["commit"] for name, part in found.items() if "machine" in part}
+    return ", ".join(f"{commit} ({name})" for name, commit in parts.items()) or "that was not kept"
+
+
 def save(path: Path, numbers: object) -> None:
     """Write numbers as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -138,6 +151,11 @@ def section_of(page: str, name: str) -> str:
     if begin not in page or end not in page:
         return ""
     return page[page.index(begin) : page.index(end) + len(end)]
+
+
+def section_names(page: str) -> list[str]:
+    """The sections that scripts own, in the order of the page."""
+    return re.findall(r"^<!-- ([\w-]+): begin -->$", page, flags=re.MULTILINE)
 
 
 def with_section(page: str, name: str, text: str) -> str:
@@ -174,6 +192,16 @@ def inner_problem(X: Any, K: int, L: int, mask: np.ndarray | None = None) -> Pro
     if mask is None:
         return Problem.of(Data.of([X]), K, L)
     return Problem.of(Data.of([np.where(mask, X, 0)], [mask]), K, L)
+
+
+def read_through(X: Any, limit: int) -> dict[str, float]:
+    """Seconds to read a matrix on disk once as a fit does, by the clock and of the processors."""
+    source = stored_source(X, limit=limit)
+    T, step = X.shape[0], max(1, source.chunk // 4)
+    began, busy = time.perf_counter(), time.process_time()
+    for a in range(0, T, step):
+        source.rows(a, min(a + step, T))
+    return {"seconds": time.perf_counter() - began, "processor": time.process_time() - busy}
 
 
 def iteration(
@@ -296,6 +324,19 @@ def accelerated_curve(
     return list(zip(history.seconds.tolist(), history.loss.tolist(), strict=True))
 
 
+def ended_fit(
+    X: np.ndarray, K: int, L: int, seed: int, *, tol: float, solver: str, reshape: bool
+) -> tuple[float, float, np.ndarray]:
+    """Seconds, loss and motifs (K, L, N) of a fit from one start, with or without reshaping."""
+    acceleration = Acceleration(reshape=reshape)
+    rules = Rules(tol=tol, max_iter=10_000, acceleration=acceleration)
+    began = time.perf_counter()
+    with Workers() as workers:
+        loop = Loop(CPUEngine(inner_problem(X, K, L), workers), find_solver(solver), rules)
+        state = search(loop, SearchState([seed]))
+    return time.perf_counter() - began, state.loss, state.components
+
+
 # The explorer -----------------------------------------------------------------------------------
 
 
@@ -331,3 +372,32 @@ class Explored:
             "lanes": lambda: lane_pixels(subject, 0, n, lanes_of(session)),
             "marks": lambda: marks_in(session, 0, n),
         }
+
+
+# A cluster --------------------------------------------------------------------------------------
+
+
+@contextmanager
+def shards(n: int) -> Iterator[None]:
+    """Fits on a cluster cut their data into n shards, where they are long enough."""
+    before = plan._SHARDS
+    plan._SHARDS = n
+    try:
+        yield
+    finally:
+        plan._SHARDS = before
+
+
+def rounds_of_crew(client: Any, n: int) -> dict[str, float]:
+    """Median seconds of an empty round, and of one that brings 200 kB from every worker."""
+    crew = DaskCrew(client, 1)
+    found = {}
+    for name, size in (("empty", 0), ("full", 25_000)):
+        times = []
+        for _ in range(n):
+            began = time.perf_counter()
+            crew.echo(size)
+            times.append(time.perf_counter() - began)
+        found[name] = statistics.median(times)
+    crew.close()
+    return found

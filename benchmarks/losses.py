@@ -245,7 +245,10 @@ def sequences(
 
 def page(found: dict[str, object]) -> list[str]:
     """The section of the page of benchmarks."""
-    lines = ["## Other losses", "", "By `python benchmarks/losses.py --page`, two cores."]
+    said = (
+        f"By `python benchmarks/losses.py --page` at commit {harness.commit_of(found)}, two cores."
+    )
+    lines = ["## Other losses", "", said]
     if found.get("race"):
         rows = [
             (

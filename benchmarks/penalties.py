@@ -293,7 +293,9 @@ def main() -> None:
         texts.append(PARTS[part](**SMOKE[part] if options.smoke else {}))  # type: ignore[operator]
         print(texts[-1], end="\n\n", flush=True)
     if options.page and not options.smoke:
-        head = "## Penalties and missing entries\n\nMeasured by `benchmarks/penalties.py --page`."
+        commit = harness.machine()["commit"]
+        said = f"Measured by `benchmarks/penalties.py --page` at commit {commit}."
+        head = f"## Penalties and missing entries\n\n{said}"
         harness.write_section("penalties", ["\n\n".join([head, *texts])])
 
 

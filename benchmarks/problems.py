@@ -95,6 +95,41 @@ PROBLEMS: dict[str, Callable[[], tuple[np.ndarray, int, int]]] = {
 }
 
 
+# What the names on the page stand for: name, what it is, T × N, K, L.
+ABOUT = [
+    (
+        "synthetic-T",
+        "the paper's section IV-A: five sequences of smooth bumps through 250 features, activated "
+        "in nine bins of ten, noise 0.1 (the reading that gives the paper's curves)",
+        "T × 250",
+        "5",
+        "20",
+    ),
+    ("sparse-T", "the same with activations in one bin of ten and noise 1", "T × 250", "5", "20"),
+    ("song", "spectrogram of a zebra finch's song (`fetch_songbird`)", "4,440 × 141", "3", "50"),
+    ("neural", "calcium traces of neurons in the bird's HVC", "666 × 75", "3", "50"),
+    (
+        "speech",
+        "log spectrogram of two men saying digits (`fetch_spoken_digits`)",
+        "20,149 × 257",
+        "20",
+        "12",
+    ),
+    (
+        "speech-shape",
+        "speech, or made-up data of its shape where the recording is absent",
+        "20,149 × 257",
+        "20",
+        "12",
+    ),
+    ("long-motifs", "sequences of many lags", "20,000 × 100", "3", "200"),
+    ("wide", "more features than time bins", "2,000 × 5,000", "5", "10"),
+    ("nmf-tall", "a single lag, which is NMF", "20,000 × 100", "10", "1"),
+    ("nmf-wide", "the same, wide", "500 × 5,000", "10", "1"),
+    ("nmf-square", "the same, square", "2,000 × 2,000", "10", "1"),
+]
+
+
 def load(name: str) -> Benchmark:
     """The problem of that name."""
     X, K, L = PROBLEMS[name]()

@@ -1,7 +1,7 @@
 """All measurements in one run: the same data, the same starts, rivals interleaved.
 
 ``make bench`` (about 15 minutes) or ``make bench-quick`` (under 3); ``--problems`` takes any names
-of problems.py. Writes docs/benchmarks.md,
+of problems.py. Writes docs/benchmarks.md (which page.py writes anew from the same numbers),
 docs/images/benchmark-*.png and benchmarks/results.json; ``--quick`` writes to benchmarks/quick/ and
 ``--smoke`` to a temporary folder, without torchnmf if it is not installed.
 """
@@ -20,7 +20,7 @@ from typing import Any
 import harness
 import numpy as np
 from harness import ROOT, time_to
-from problems import Benchmark, load
+from problems import ABOUT, Benchmark, load
 from rivals import (
     motifold_curve,
     residual_hals_curve,
@@ -33,8 +33,7 @@ MAIN = ["synthetic-50000", "sparse-50000", "song", "speech"]
 OTHERS = [f"{kind}-{T}" for kind in ("synthetic", "sparse") for T in (500, 2500, 10000)]
 OTHERS += ["long-motifs", "wide"]
 NMF = ["nmf-tall", "nmf-wide", "nmf-square"]
-# Sections of the page that other scripts write.
-SECTIONS = ("threads", "equivalence", "findings", "penalties")
+_POINTS = 200  # of a curve that is kept: as many as a picture shows
 
 
 def warm_up() -> None:
@@ -137,6 +136,14 @@ def write_table(results: dict[str, Any], path: Path, images: Path) -> None:
         f"{info['python']}, numpy {info['numpy']}, torch {info.get('torch')}. Single precision, "
         f"the same start for all, compilation excluded, medians over {results['seeds']} starts.",
         "",
+        "Other sections are of other runs, and say of which commit. `make bench-page` writes all "
+        "of the page anew from the numbers that were kept (`benchmarks/*.json`), and measures "
+        "nothing.",
+        "",
+        "## The problems",
+        "",
+        *harness.table(("name", "what it is", "T × N", "K", "L"), ABOUT, words=2),
+        "",
         "## Against torchnmf (NMFD, two threads)",
         "",
         f"How many times sooner we reach the loss it has after {results['seconds']:g} s, and the "
@@ -157,7 +164,7 @@ def write_table(results: dict[str, Any], path: Path, images: Path) -> None:
             *(_torchnmf_row(row) for row in results["others"]),
             "",
         ]
-    lines += ["Loss against time, the last of the starts:", ""]
+    lines += [f"Loss against time, the last of the starts, at commit {info['commit']}:", ""]
     prefix = images.relative_to(path.parent).as_posix()
     for row in results["torchnmf"]:
         name = row["problem"]
@@ -204,9 +211,17 @@ def write_table(results: dict[str, Any], path: Path, images: Path) -> None:
             f"{held['extra']:.0f} MB.",
         ]
     page = path.read_text() if path.exists() else ""
-    owned = [harness.section_of(page, name) for name in SECTIONS]
-    kept = [section for section in owned if section]
+    # Sections of other scripts stay.
+    kept = [harness.section_of(page, name) for name in harness.section_names(page)]
     path.write_text("\n".join(lines) + "\n\n" + "\n\n".join(kept).rstrip() + "\n")
+
+
+def thinned(curve: harness.Curve) -> harness.Curve:
+    """The points of a curve that a logarithmic axis of time has room for, and its ends."""
+    if len(curve) <= _POINTS:
+        return curve
+    steps = np.unique(np.geomspace(1, len(curve), _POINTS).astype(int)) - 1
+    return [curve[i] for i in steps]
 
 
 def _torchnmf_row(row: dict[str, Any]) -> str:
@@ -221,13 +236,16 @@ def draw(results: dict[str, Any], folder: Path) -> None:
 
     colours = {"torchnmf": "#888888", "hals": "#0072B2", "anls": "#009E73", "mu": "#D55E00"}
     for row in results["torchnmf"]:
+        if "curves" not in row:  # of a run that did not keep them: its pictures stay
+            continue
         figure = Figure(figsize=(5, 3.2), layout="constrained")
         axes = figure.add_subplot()
         for name, curve in row["curves"].items():
             seconds, losses = np.array(curve).T
             label = name if name == "torchnmf" else f"motifold {name.upper()}"
             axes.semilogx(np.maximum(seconds, 1e-2), losses, label=label, color=colours[name])
-        axes.set(xlabel="seconds", ylabel="relative loss", title=row["problem"])
+        title = f"{row['problem']} ({results['machine']['commit']})"
+        axes.set(xlabel="seconds", ylabel="relative loss", title=title)
         axes.legend()
         figure.savefig(folder / f"benchmark-{row['problem']}.png", dpi=110)
 
@@ -297,8 +315,10 @@ def write(results: dict[str, Any], pages: Path, images: Path, numbers: Path) -> 
     """The page, the pictures and the numbers."""
     write_table(results, pages / "benchmarks.md", images)
     draw(results, images)
-    for row in [*results["torchnmf"], *results["others"]]:
-        row.pop("curves", None)  # they are in the pictures
+    for row in results["torchnmf"]:  # of these there are pictures, which can so be drawn again
+        row["curves"] = {name: thinned(curve) for name, curve in row["curves"].items()}
+    for row in results["others"]:
+        row.pop("curves", None)
     harness.save(numbers / "results.json", results)
 
 

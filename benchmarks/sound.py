@@ -269,7 +269,10 @@ def long_file(seconds: float) -> dict[str, float]:
 
 def page(found: dict[str, Any]) -> list[str]:
     """The section of the page."""
-    lines = ["## Sound taken apart", "", "By `python benchmarks/sound.py --page`, one thread."]
+    said = (
+        f"By `python benchmarks/sound.py --page` at commit {harness.commit_of(found)}, one thread."
+    )
+    lines = ["## Sound taken apart", "", said]
     lines += ["SI-SDR in dB, mean of three stems; F of the onsets within 50 ms; CPU seconds a run."]
     lines += ["Windows of 2048 samples at 44.1 kHz (512 at 8 kHz), motifs of 150 ms; libnmfd 1.0.0"]
     lines += ["has KL on |S| with 100 iterations, starts random in W and H as ours are, and the"]
@@ -298,7 +301,7 @@ def page(found: dict[str, Any]) -> list[str]:
             "",
             f"A stereo file of {one['minutes']:.0f} minutes at 44.1 kHz, three motifs, from file",
             f"to files with ten starts: {one['wall']:.0f} s ({one['cpu']:.0f} CPU seconds, on two",
-            f"cores that others used as well), {one['mib']:.0f} MiB; the parts add up to",
+            f"cores), {one['mib']:.0f} MiB; the parts add up to",
             f"{one['snr']:.0f} dB.",
         ]
     return lines

@@ -1,18 +1,25 @@
 """Streams: what a latency costs, how fast a push is, how good ``partial_fit`` is beside ``fit``.
 
-``.venv/bin/python benchmarks/streams.py [latency push quality drift long]`` prints tables; drift
-draws docs/images/streams-drift.png as well. Wall times are those of the machine as it is.
+``.venv/bin/python benchmarks/streams.py [latency push quality drift long mapped] [--page]`` keeps
+what it finds in streams.json, prints it, and writes the section of the page (of all that is kept,
+if no part is named). Drift draws docs/images/streams-drift.png, too. Wall times are those of the
+machine as it is; its load is told.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import harness
+import long_stream
 import numpy as np
-from memory import peak_megabytes
+import streams_page
 from problems import SONGBIRD, load, planted
 from scipy.io import loadmat
 from sklearn.exceptions import ConvergenceWarning
@@ -20,6 +27,10 @@ from sklearn.exceptions import ConvergenceWarning
 from motifold import CNMF, find_events
 from motifold.matching import match_motifs
 
+PARTS = ("latency", "push", "quality", "drift", "long", "mapped")
+QUALITY = ("synthetic-50000", "song", "speech", "sparse-50000")
+RESULTS = harness.ROOT / "benchmarks" / "streams.json"
+_LATENCY_BINS = 6000  # at most
 IMAGE = Path(__file__).parents[1] / "docs" / "images" / "streams-drift.png"
 
 
@@ -35,23 +46,44 @@ def relative_error(found: np.ndarray, H: np.ndarray) -> float:
     return float(np.linalg.norm(found - H) / np.linalg.norm(H))
 
 
-def latency_errors(X: np.ndarray, K: int, L: int) -> dict[int, tuple[float, float]]:
-    """For each latency the relative error of the activations, and the certainty that is told."""
+def latency_errors(X: np.ndarray, K: int, L: int) -> dict[str, Any]:
+    """For each latency the error of the activations, and the certainty that is told and found.
+
+    And for some bins the error beside that of ``transform`` on data that is cut off there.
+    """
     model = CNMF(K, L, random_state=0, max_iter=100).fit(X)
-    H = model.transform(X)
-    found = {}
-    for latency in (0, L // 4, L // 2, L - 1, 2 * L, 3 * L):
-        final = model.stream(latency).push(X)
-        found[latency] = relative_error(final.activations, H), float(final.certainty[0].mean())
-    return found
+    X = X[:_LATENCY_BINS]
+    H, whole = model.transform(X), model.stream(2 * L).push(X[: 3 * L]).certainty[0]
+    some = np.arange(min(10 * L, len(X) // 2), len(X) - 2 * L, max(1, len(X) // 100))
+    rows = []
+    for name, d in latencies(L).items():
+        final = model.stream(d).push(X)
+        n, found = len(final.bins), final.activations
+        left = np.square(found - H[:n]).sum(axis=0) / np.square(H[:n]).sum(axis=0)
+        row = {"d": name, "error": relative_error(found, H)}
+        row |= {"told": float(final.certainty.mean()), "begins": float(final.certainty[0].mean())}
+        row["found"] = float((np.clip(1 - left, 0, 1) * whole).mean())
+        if 0 < d < L - 1:
+            cut = [model.transform(X[max(0, t - 10 * L) : t + d + 1])[-1 - d] for t in some]
+            row["some"] = relative_error(found[some], H[some])
+            row["cut off"] = relative_error(np.array(cut), H[some])
+        rows.append(row)
+        print("  ", row, flush=True)
+    return {"K": K, "L": L, "rows": rows}
 
 
-def latencies(names: dict[str, tuple[np.ndarray, int, int]]) -> None:
-    """The table of the docs."""
-    print("| | d = 0 | L/4 | L/2 | L−1 | 2L | 3L |\n|---|---|---|---|---|---|---|")
-    for name, (X, K, L) in names.items():
-        cells = [f"{error:.3f} ({sure:.2f})" for error, sure in latency_errors(X, K, L).values()]
-        print(f"| {name}, K{K} L{L} | {' | '.join(cells)} |", flush=True)
+def latencies(L: int) -> dict[str, int]:
+    """Those of the tables, by their names there."""
+    return {"0": 0, "L/4": L // 4, "L/2": L // 2, "L − 1": L - 1, "2L": 2 * L, "3L": 3 * L}
+
+
+def push(
+    T: int = 3000, N: int = 250, K: int = 5, L: int = 20, events_of: int = 3000
+) -> dict[str, Any]:
+    """Microseconds of a push of one bin; events that are found live and afterwards."""
+    median, late = np.percentile(push_times(T, N, K, L), [50, 99]) * 1e6
+    sizes = {"N": N, "K": K, "L": L, "load": os.getloadavg()[0], "events_of": events_of}
+    return sizes | {"median": median, "late": late, "events": live_events(events_of)}
 
 
 def push_times(T: int = 3000, N: int = 250, K: int = 5, L: int = 20) -> np.ndarray:
@@ -81,18 +113,22 @@ def live_events(T: int = 3000) -> tuple[int, int, int]:
     return len(mine), len(theirs), len(mine & theirs)
 
 
-def quality(X: np.ndarray, K: int, L: int, chunk: int, passes: int) -> list[float]:
-    """Loss on the whole, over that of a fit, after every pass in chunks of random order."""
-    batch = CNMF(K, L, random_state=0).fit(X).loss_
-    rng, model = np.random.default_rng(0), CNMF(K, L, random_state=0)
-    starts = np.arange(0, len(X) - chunk // 2, chunk)
-    ratios = []
+def quality(
+    X: np.ndarray, K: int, L: int, *, chunk: int, passes: int, seed: int = 0
+) -> dict[str, Any]:
+    """Loss on the whole after every pass in chunks of random order, beside that of a fit."""
+    places = np.arange(0, max(len(X) - chunk // 2, 1), chunk)
+    fit = float(CNMF(K, L, random_state=seed).fit(X).loss_)
+    print(f"  start {seed}: fit {fit:.5f}; passes", end="", flush=True)
+    rng, model, losses = np.random.default_rng(seed), CNMF(K, L, random_state=seed), []
     for _ in range(passes):
-        for a in rng.permutation(starts):
+        for a in rng.permutation(places):
             end = a + chunk if a + 3 * chunk // 2 <= len(X) else len(X)
             model.partial_fit(X[a:end], new_segment=True)
-        ratios.append(-model.score(X) / batch)
-    return ratios
+        losses.append(-float(model.score(X)))
+        print(f" {losses[-1]:.5f}", end="", flush=True)
+    print()
+    return {"K": K, "L": L, "chunk": chunk, "seed": seed, "fit": fit, "passes": losses}
 
 
 def drift_courses(T: int = 20_000, N: int = 20, L: int = 8, chunk: int = 500) -> dict[str, list]:
@@ -123,6 +159,8 @@ def draw_drift(courses: dict[str, list], path: Path) -> None:
 
     figure = Figure(figsize=(6.4, 3.0), layout="constrained")
     axes = figure.subplots()
+    end = courses["bin"][-1]
+    axes.axvspan(end / 2, 3 * end / 4, color="0.93", zorder=0, label="while the motif changes")
     for name, style in (("forget=500", "-"), ("forget=None", "--")):
         axes.plot(courses["bin"], courses[name], style, label=name)
     axes.set(xlabel="time bins seen", ylabel="cosine with the motif as it is now")
@@ -131,72 +169,71 @@ def draw_drift(courses: dict[str, list], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def long_stream(n_bins: int, chunk: int = 2000, N: int = 100) -> tuple[float, float, float]:
-    """Bins per second of wall time, and peak megabytes after a tenth and at the end."""
-    X = planted(min(20 * chunk, n_bins), N, 5, 20)[0]
-    model = CNMF(5, 20, random_state=0, n_jobs=1)
-    began, early = time.perf_counter(), 0.0
-    for i, a in enumerate(range(0, n_bins, chunk)):
-        first = a % len(X)
-        model.partial_fit(X[first : first + chunk], new_segment=first == 0)
-        if i == n_bins // chunk // 10:
-            early = peak_megabytes()
-    return n_bins / (time.perf_counter() - began), early, peak_megabytes()
+def smoke() -> None:
+    """All of it on next to nothing."""
+    X = planted(400, 6, 2, 4)[0].astype(float)
+    with long_stream.recording(1000, 5, None) as path:
+        found = {
+            "latency": {"made up": latency_errors(X, 2, 4)},
+            "push": push(300, 5, 2, 4, events_of=400),
+            "quality": {f"up {i}": quality(X, 2, 4, chunk=100, passes=2) for i in range(2)},
+            "drift": drift_courses(1000, 6, 4, 250),
+            "long": long_stream.learnt(path, 1000, 5, 250),
+            "mapped": long_stream.fitted(path, 1000, 5, 60),
+        }
+    print("\n".join(streams_page.lines(found)))
+
+
+def measured(part: str, options: Any) -> Iterator[dict[str, Any]]:
+    """What a part found, as soon as there is something."""
+    if part == "latency":
+        yield {"neural": latency_errors(*neural())}
+        for name in ("song", "speech"):
+            p = load(name)
+            yield {name: latency_errors(p.X.astype(float), p.K, p.L)}
+    elif part == "push":
+        yield push()
+    elif part == "quality":
+        for name in options.problems or QUALITY:
+            p, chunk = load(name), 1000 if name == "song" else 2000
+            for seed in options.starts:
+                found = quality(p.X, p.K, p.L, chunk=chunk, passes=5, seed=seed)
+                yield {f"{name}, start {seed}": {"problem": name} | found}
+    elif part == "drift":
+        courses = drift_courses()
+        draw_drift(courses, IMAGE)
+        yield courses
+    else:
+        with long_stream.recording(options.bins, 100, options.folder) as path:
+            if part == "long":
+                yield long_stream.learnt(path, options.bins, 100)
+            else:
+                yield long_stream.fitted(path, options.bins, 100, options.seconds)
 
 
 def main() -> None:
-    """Print what was asked for; all if nothing was."""
-    parts = ("latency", "push", "quality", "drift", "long")
-    parser = harness.parser(__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*parts, []])
+    """Measure what was asked for, all if nothing was; keep it, print it, write it."""
+    parser = harness.parser(__doc__, page=True)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    parser.add_argument("--problems", nargs="*", choices=QUALITY, help="for quality")
+    parser.add_argument("--starts", type=int, nargs="*", default=[0], help="for quality: seeds")
+    parser.add_argument("--bins", type=int, default=10**7, help="of the long stream")
+    parser.add_argument("--seconds", type=float, default=1200, help="for its fit, at most")
+    parser.add_argument("--folder", type=Path, help="where the long recording is to stay")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)
     if options.smoke:
         smoke()
         return
-    asked = options.parts or parts
-    if "latency" in asked:
-        problems = {name: load(name) for name in ("song", "speech")}
-        known = {name: (p.X.astype(float), p.K, p.L) for name, p in problems.items()}
-        latencies({"neural": neural(), **known})
-    if "push" in asked:
-        tell_push(push_times(), live_events())
-    if "quality" in asked:
-        for name in ("sparse-50000", "synthetic-50000", "song", "speech"):
-            p = load(name)
-            ratios = quality(p.X, p.K, p.L, 1000 if name == "song" else 2000, 5)
-            print(name, " ".join(f"{ratio:.3f}" for ratio in ratios), flush=True)
-    if "drift" in asked:
-        courses = drift_courses()
-        draw_drift(courses, IMAGE)
-        print("drift, cosine at the end:", {k: round(v[-1], 3) for k, v in courses.items()})
-    if "long" in asked:
-        tell_long(10**6, long_stream(10**6))
-
-
-def smoke() -> None:
-    """All of it on next to nothing."""
-    X = planted(400, 6, 2, 4)[0].astype(float)
-    latencies({"made up": (X, 2, 4)})
-    tell_push(push_times(300, 5, 2, 4), live_events(400))
-    print("quality", quality(X, 2, 4, 100, 1))
-    print({name: course[-1] for name, course in drift_courses(1000, 6, 4, 250).items()})
-    tell_long(1000, long_stream(1000, 250, 5))
-
-
-def tell_push(seconds: np.ndarray, events: tuple[int, int, int]) -> None:
-    """Microseconds of a push; events that were found both ways."""
-    median, late = np.percentile(seconds, [50, 99]) * 1e6
-    print(f"push of one bin: median {median:.0f} µs, 99th percentile {late:.0f} µs")
-    print("events: stream {}, find_events {}, both {}".format(*events))
-
-
-def tell_long(n_bins: int, found: tuple[float, float, float]) -> None:
-    """Speed and memory of a long stream."""
-    rate, early, late = found
-    print(
-        f"{n_bins} bins: {rate:.0f} a second; peak {early:.0f} MB early, {late:.0f} MB at the end"
-    )
+    for part in options.parts or ([] if options.page else PARTS):
+        for found in measured(part, options):
+            kept = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+            kept[part] = kept.get(part, {}) | found | {"machine": harness.machine()}
+            harness.save(RESULTS, kept)
+    kept = json.loads(RESULTS.read_text())
+    print("\n".join(streams_page.lines(kept)))
+    if options.page:
+        harness.write_section("streams", streams_page.lines(kept))
 
 
 if __name__ == "__main__":
