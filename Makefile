@@ -3,13 +3,14 @@
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(VENV)/bin
+# On Windows (make of MSYS or Chocolatey) the programs lie in another folder.
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CONSTRAINTS := constraints.txt
 JOBS ?= 2
 
 .PHONY: demo test test-gpu test-oldest test-newest room check lint types fast fuzz
-.PHONY: docs docs-quick bench bench-quick format clean help
+.PHONY: dist audit docs docs-quick bench bench-quick bench-page format clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -115,10 +116,24 @@ bench: $(VENV)/.bench  ## measure against the rivals (15 minutes; leave the mach
 bench-quick: $(VENV)/.bench  ## the same on small problems, under 3 minutes, into benchmarks/quick
 	$(BIN)/python benchmarks/run.py --quick
 
+bench-page: $(VENV)/.dev  ## docs/benchmarks.md anew from the numbers that were kept; measures nothing
+	$(BIN)/python benchmarks/page.py
+
+dist: $(VENV)/.dev  ## wheel and sdist into dist/, installed and tried in empty environments
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+	$(BIN)/python -m pytest tests/packaging
+
+# In an environment of its own, since what it brings is nobody else's.
+audit:  ## known vulnerabilities of the versions that constraints.txt pins (asks PyPI)
+	$(PYTHON) -m venv .venv-audit
+	.venv-audit/bin/python $(INSTALL) pip-audit
+	.venv-audit/bin/pip-audit --requirement $(CONSTRAINTS) --no-deps --disable-pip
+
 format: $(VENV)/.dev  ## let ruff put the code in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## remove the environment and all caches
 	rm -rf $(VENV) .venv-oldest-* .venv-newest-* .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz_faults demo_output dist
-	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
+	rm -rf docs/_build docs/gallery docs/pictures docs/api/generated docs/sg_execution_times.rst

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -15,6 +16,8 @@ sys.path.insert(0, str(HERE.parent / "src"))
 import matplotlib  # noqa: E402
 
 matplotlib.use("Agg")
+
+from numpydoc.xref import DEFAULT_LINKS  # noqa: E402
 
 import motifold  # noqa: E402
 
@@ -28,13 +31,24 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
     # Ours, in _ext.
     "equations",
     "command_line",
     "gallery_without_data",
+    "pictures",
+    "examples_using",
 ]
-exclude_patterns = ["_build", "_ext", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip"]
+exclude_patterns = [
+    "_build",
+    "_ext",
+    "pictures",
+    "gallery/**.py",
+    "gallery/**.ipynb",
+    "gallery/**.zip",
+]
 templates_path = ["_templates"]
 nitpicky = True
 nitpick_ignore_regex = [
@@ -62,6 +76,26 @@ autodoc_member_order = "bysource"
 autosummary_generate = True
 numpydoc_show_class_members = False
 numpydoc_use_plots = False
+viewcode_line_numbers = True
+# Types link to their pages: those of the classes that the reference lists. Others' have none here.
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | {
+    name.rpartition(".")[2]: f"{module}.{name}"
+    for page in sorted((HERE / "api").glob("*.md"))
+    for module, listed in re.findall(
+        r"currentmodule:: (\S+)\n\n\.\. autosummary::\n(.*?)```", page.read_text(), re.DOTALL
+    )
+    for name in re.findall(r"^   ([A-Z]\w*)$", listed, re.MULTILINE)
+}
+# Prompts and what is printed are not copied.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_only_copy_prompt_lines = True
+copybutton_selector = ", ".join(
+    f"div.{kind} pre"
+    for kind in ("highlight-python", "highlight-sh", "highlight-default", "doctest")
+)
 
 # --- the gallery ----------------------------------------------------------------------------
 
@@ -71,12 +105,16 @@ if beside.is_dir():
     os.environ.setdefault("MOTIFOLD_DATA", str(beside))
 os.environ.setdefault("TQDM_DISABLE", "1")
 
-from gallery_without_data import runnable_examples  # noqa: E402
+from gallery_without_data import left_out, runnable_examples  # noqa: E402
 
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "gallery",
     "filename_pattern": runnable_examples(HERE.parent / "examples"),
+    "ignore_pattern": left_out(),
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("motifold",),
+    "nested_sections": False,
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_signature": False,
@@ -90,6 +128,11 @@ sphinx_gallery_conf = {
     "capture_repr": (),
 }
 warnings.filterwarnings("ignore", message=re.escape("FigureCanvasAgg is non-interactive"))
+
+# --- where the source is --------------------------------------------------------------------
+
+PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text())["project"]
+repository = PROJECT["urls"].get("Repository")  # none, as long as there is no public address
 
 # --- the look -------------------------------------------------------------------------------
 
@@ -113,5 +156,9 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+if repository:
+    icon = {"name": "Repository", "url": repository, "icon": "fa-solid fa-code-branch"}
+    html_theme_options["icon_links"] = [icon]
+    html_theme_options["navbar_end"] = ["search-button", "theme-switcher", "navbar-icon-links"]
 html_sidebars = {"index": [], "getting-started": [], "benchmarks": [], "changelog": []}
 html_context = {"default_mode": "auto"}

@@ -78,7 +78,7 @@ print(result.table)
 activations = model.transform(X)
 events = motifold.find_events(model, activations, rate=rate)
 order = motifold.sort_features(model)
-plot_raster(X, order, events=events, rate=rate, figure=plt.figure(figsize=(11, 5)))
+plot_raster(model, X, events=events, rate=rate, figure=plt.figure(figsize=(11, 5)))
 
 # %%
 # What the bird sang
