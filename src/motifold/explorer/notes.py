@@ -38,6 +38,7 @@ class Notes:
         self.motif = session.annotations.shown[0] if session.annotations.shown else 0
         self._chosen, self._failed = chosen, failed
         self._filling = False
+        self._held: Any = None  # the widget that somebody is moving
         clock, L = session.subject.clock, session.subject.model.components_.shape[1]
         unit = clock.unit
         step = clock.position(1)
@@ -76,7 +77,9 @@ class Notes:
 
     def _watch(self) -> None:
         def says(widget: Any, parameter: str, attribute: str) -> None:
-            widget.param.watch(lambda event: self._note({attribute: event.new}), parameter)
+            widget.param.watch(
+                lambda event: self._note({attribute: event.new}, held=widget), parameter
+            )
 
         says(self.name, "value", "name")
         says(self.ink, "value", "colour")
@@ -88,14 +91,18 @@ class Notes:
         says(self.threshold, "value_throttled", "threshold")
         says(self.refractory, "value_throttled", "refractory")
 
-    def _note(self, changes: dict[str, Any]) -> None:
+    def _note(self, changes: dict[str, Any], held: Any = None) -> None:
         if self._filling:
             return
+        self._held = held
         try:
             self.session.note(self.motif, **changes)
         except (OSError, ValueError) as error:
+            self._held = None
             self.fill()
             self._failed(error)
+        finally:
+            self._held = None
 
     def choose(self, k: int) -> None:
         """Show the notes of motif k."""
@@ -117,8 +124,11 @@ class Notes:
                 f"{j}: {notes.title(j)}": j for j in others if notes.root(j) == j
             }
             self.merge.value = _ITSELF if note.merged_into is None else note.merged_into
-            self.threshold.value = min(note.threshold, _MAX_THRESHOLD)
-            self.refractory.value = min(self.session.refractory(k), self.refractory.end)
+            # A slider may be further on than what it said last: it is not put back under the hand.
+            if self._held is not self.threshold:
+                self.threshold.value = min(note.threshold, _MAX_THRESHOLD)
+            if self._held is not self.refractory:
+                self.refractory.value = min(self.session.refractory(k), self.refractory.end)
             for j, button in enumerate(self._buttons):
                 self._label(button, j)
             self._summary.object = self._told()
