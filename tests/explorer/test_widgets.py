@@ -141,13 +141,12 @@ def test_a_missing_library_is_told(monkeypatch, model, X):
 
 def test_a_slider_that_moved_on_is_not_put_back(page, session):
     """On a slow machine a slider is already further when what it said before is noted."""
-    for slider, attribute, steps in (
-        (page.notes.threshold, "threshold", (0.31, 0.32)),
-        (page.notes.refractory, "refractory", (0.1, 0.2)),
+    for slider, attribute, said, ahead in (
+        (page.notes.threshold, "threshold", 0.31, 0.32),
+        (page.notes.refractory, "refractory", 0.1, 0.2),
     ):
-        said, ahead = steps
-        slider.param.update(value=ahead, value_throttled=said)
+        slider._process_events({"value": ahead, "value_throttled": said})  # as from the browser
         assert getattr(session.annotations.motifs[0], attribute) == said
         assert slider.value == ahead
-        slider.param.update(value_throttled=ahead)
+        slider._process_events({"value_throttled": ahead})
         assert getattr(session.annotations.motifs[0], attribute) == ahead
