@@ -73,6 +73,9 @@ def connected(where: str | int) -> Iterator[Any]:
         yield client
 
 
+_FAREWELL = 5  # seconds that a worker has to let go
+
+
 class DaskCrew(Crew):
     """The workers of a client's cluster.
 
@@ -241,6 +244,11 @@ class DaskCrew(Crew):
         """Let the actors go, and all that they hold."""
         super().close()
         futures = [future for future, _ in self._actors.values()]
+        actors = [actor for _, actor in self._actors.values()]
         self._actors.clear()
+        # Told to end, and not left to the garbage: until then they hold BLAS at one thread.
+        for actor in actors:
+            with suppress(Exception):  # of a worker that is gone
+                actor.close().result(timeout=_FAREWELL)
         with suppress(Exception):  # where the scheduler is gone, so are they
             self.client.cancel(futures, force=True)
