@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -135,6 +136,27 @@ def test_an_error_in_one_thread_is_raised(monkeypatch):
 
 def blas_threads() -> list[int]:
     return [info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"]
+
+
+MAPS = Path("/proc/self/maps")
+
+
+@pytest.mark.skipif(not MAPS.exists(), reason="only Linux tells which libraries are loaded")
+def test_every_blas_of_the_process_has_one_thread_during_a_fit():
+    """Also that of SciPy's wheels, which threadpoolctl knows from 3.5 on.
+
+    One that it does not know would keep its threads, and with them, in some products, other last
+    bits: a fit would depend on the cores of the machine, or on OPENBLAS_NUM_THREADS.
+    """
+    with Workers(1):
+        loaded = {line.split()[-1] for line in MAPS.read_text().splitlines()}
+        known = {info["filepath"]: info["num_threads"] for info in threadpool_info()}
+    found = {path for path in loaded if "openblas" in Path(path).name}
+    if not found:
+        pytest.skip("NumPy and SciPy have another BLAS here")
+    assert {Path(path).name: known.get(path) for path in found} == {
+        Path(path).name: 1 for path in found
+    }
 
 
 def test_blas_has_its_threads_again_when_the_last_of_several_fits_has_ended():

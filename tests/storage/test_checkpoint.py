@@ -197,7 +197,10 @@ def whole(folder, nursery) -> CNMF:
 
 
 def resumed(folder: Path, output: str) -> CNMF:
-    """Gone on with in a process that knows nothing of the one before."""
+    """Gone on with in a process that knows nothing of the one before, nor of its threads of BLAS.
+
+    The nursery has one; this one as many as there are cores, of which a fit must not make use.
+    """
     assert run(folder, output, "--resume").returncode == 0
     assert not list(folder.glob(f"{output}.checkpoint*"))
     return motifold.load(folder / output)
