@@ -78,9 +78,9 @@ def test_a_spectrogram_that_is_too_large_is_refused_before(tmp_path):
 
 
 def test_parquet_in_blocks(tmp_path, monkeypatch):
-    from motifold.io import tables
+    from motifold.io import matrices
 
-    monkeypatch.setattr(tables, "_BLOCK_BYTES", 8 * 3 * 16)
+    monkeypatch.setattr(matrices, "_BLOCK_BYTES", 8 * 3 * 16)
     X = np.random.default_rng(0).random((100, 3))
     frame = polars.DataFrame({"a": X[:, 0], "b": X[:, 1], "t": np.arange(100) / 10})
     frame = frame.with_columns(n=polars.when(polars.int_range(100) == 50).then(None).otherwise(1))
@@ -89,7 +89,9 @@ def test_parquet_in_blocks(tmp_path, monkeypatch):
     assert recording.feature_names == ("a", "b", "n")
     assert recording.rate == pytest.approx(10)
     np.testing.assert_array_equal(recording.X[:, :2], X[:, :2])
+    np.testing.assert_array_equal(np.asarray(recording.X)[:, :2], X[:, :2])
     np.testing.assert_array_equal(np.isnan(recording.X[:, 2]), np.arange(100) == 50)
+    np.testing.assert_array_equal(recording.X[::7], recording.X[:][::7])
     with pytest.raises(RecordingError, match="no column 'clock'; it has a, b, t, n"):
         read(tmp_path / "a.parquet", time="clock")
 

@@ -112,3 +112,20 @@ def test_activations_that_take_too_much_are_told(tmp_path):
     found = read(stored(tmp_path, recording()))
     with pytest.raises(ValueError, match=r"memory_limit='200KB': the activations, 2000 bins × 2"):
         CNMF(K, L, memory_limit="200KB").fit(found)
+
+
+def test_parquet_stays_on_disk(tmp_path):
+    polars = pytest.importorskip("polars")
+    X = recording()
+    names = [f"unit {n}" for n in range(N)]
+    path = tmp_path / "x.parquet"
+    polars.DataFrame(X, schema=names).write_parquet(path, row_group_size=300)
+    found = read(path)
+    large = found.checked(memory_limit=LIMIT)
+    assert isinstance(large.X, LazyMatrix)
+    np.testing.assert_array_equal(large.X.tile(slice(290, 610), slice(3, 9)), X[290:610, 3:9])
+    assert found.feature_names == tuple(names)
+    options = {"random_state": 0, "max_iter": 3, "tol": 0, "memory_limit": LIMIT}
+    model, plain = CNMF(K, L, **options).fit(found), CNMF(K, L, **options).fit(X)
+    np.testing.assert_array_equal(model.components_, plain.components_)
+    np.testing.assert_array_equal(model.activations_, plain.activations_)

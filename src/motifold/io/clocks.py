@@ -14,6 +14,7 @@ from motifold.io.guards import RecordingError
 _JITTER = 0.01  # of a step, by which steps may differ
 _GAP = 1.5  # steps from which on it is a gap
 _MOST_GAPS = 0.1  # of all steps; with more it is no clock with gaps
+_NAMES = {"time", "t", "times", "timestamp", "timestamps", "seconds", "time_s"}  # of a clock
 _DIGITS = range(10)  # after the point, to which times may be rounded
 
 
@@ -130,3 +131,11 @@ def _told(
             "length, and so do the times of events.",
         )
     return hints
+
+
+def clock_hint(names: list[str] | None) -> tuple[str, ...]:
+    """What to say where a feature has the name of a clock."""
+    clocks = [name for name in names or [] if name.strip().lower() in _NAMES]
+    if not clocks:
+        return ()
+    return (f"The column {clocks[0]!r} is taken for a feature; if it is the clock, set time.",)

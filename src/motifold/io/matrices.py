@@ -76,9 +76,14 @@ class LazyMatrix:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice) -> npt.NDArray[Any]:
-        """The rows of a slice."""
-        return self.tile(rows, slice(None))
+    def __getitem__(self, key: Any) -> npt.NDArray[Any]:
+        """The rows of a slice, or rows and columns; whatever else numpy takes reads all of it."""
+        if isinstance(key, slice):
+            key = key, slice(None)
+        blocks = isinstance(key, tuple) and len(key) == 2
+        if blocks and all(isinstance(part, slice) and part.step in (None, 1) for part in key):
+            return self.tile(*key)
+        return np.asarray(np.asarray(self)[key])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.asarray(self.load(dtype or self.dtype))

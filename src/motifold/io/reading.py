@@ -36,7 +36,7 @@ READERS = {
     ".csv": "tables",
     ".tsv": "tables",
     ".txt": "tables",
-    ".parquet": "tables",
+    ".parquet": "parquet",
     ".wav": "audio",
     ".flac": "audio",
     ".ogg": "audio",

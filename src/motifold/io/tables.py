@@ -1,4 +1,4 @@
-"""Tables: CSV and TSV by NumPy, parquet by polars (it needs no second library for it)."""
+"""Tables of text, CSV and TSV, by NumPy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from motifold.io.clocks import clock_of
-from motifold.io.fills import float_type
-from motifold.io.frames import from_frame
-from motifold.io.guards import RecordingError, check_expansion, guard, require
+from motifold.io.clocks import clock_hint, clock_of
+from motifold.io.guards import RecordingError, guard
 from motifold.io.matrices import orient
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
@@ -21,8 +19,6 @@ from motifold.io.spike_lists import SPIKES, columns_of_spikes, counted, grouped,
 from motifold.io.spikes import Spikes
 
 OPTIONS = {"orientation", *SPIKES}
-_CLOCKS = {"time", "t", "times", "timestamp", "timestamps", "seconds", "time_s"}
-_BLOCK_BYTES = 2**25  # of a parquet file, turned into rows at a time
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _GAPS = {"", "na", "n/a", "nan", "null", "none"}
 
@@ -32,10 +28,7 @@ def read(path: Path, options: Options) -> Recording:
     kind = (options.kind or path.suffix.lstrip(".")).lower()
     if has_spikes(options):
         with guard(path, "a table of spikes"):
-            spikes = (_spikes_of_parquet if kind == "parquet" else _spikes_of_text)(path, options)
-            return counted(spikes, options)
-    if kind == "parquet":
-        return _from_parquet(path, options)
+            return counted(_spikes_of_text(path, options), options)
     with guard(path, "a table of numbers"):
         names, X, dates = _from_text(path, kind, options)
     rate = None if options.rate is None else float(options.rate)
@@ -52,7 +45,7 @@ def read(path: Path, options: Options) -> Recording:
         X = np.delete(X, column, axis=1)
         names = [*names[:column], *names[column + 1 :]] if names else None
         more["hints"] = clock.hints
-    more["hints"] = (*more.get("hints", ()), *_clock_hint(names))
+    more["hints"] = (*more.get("hints", ()), *clock_hint(names))
     named = None if names is None else tuple(names)
     return Recording(orient(X, path, None), str(path), rate, named, **more)
 
@@ -104,32 +97,7 @@ def _loaded(path: Path, file: Any, skip: int, delimiter: str, column: int, kind:
         ) from error
 
 
-def _spikes_of_parquet(path: Path, options: Options) -> Spikes:
-    polars = require("polars", "io")
-    lazy = polars.scan_parquet(path, glob=False, hive_partitioning=False)
-    names = list(lazy.collect_schema())
-    n_rows = lazy.select(polars.len()).collect().item()
-    check_expansion(path, 16 * n_rows, path.stat().st_size, options.max_bytes)
-    columns = columns_of_spikes(path, names, len(names), options.unit, options.time)
-    unit, time, hints = columns
-    frame = lazy.select(names[unit], names[time]).collect()
-    units, times = (frame[names[i]] for i in (unit, time))
-    if not times.dtype.is_numeric():
-        raise RecordingError(f"{path}: column {names[time]!r} is no number of seconds.")
-    if units.null_count():
-        raise RecordingError(f"{path}: column {names[unit]!r} has empty cells: remove such rows.")
-    seconds = times.cast(polars.Float64).fill_null(float("nan")).to_numpy()
-    return grouped(path, units.cast(polars.String).to_numpy().astype(str), seconds, hints)
-
-
 # --- recordings -----------------------------------------------------------------------------
-
-
-def _clock_hint(names: list[str] | None) -> tuple[str, ...]:
-    clocks = [name for name in names or [] if name.strip().lower() in _CLOCKS]
-    if not clocks:
-        return ()
-    return (f"The column {clocks[0]!r} is taken for a feature; if it is the clock, set time.",)
 
 
 def _delimiter(file: Any, kind: str) -> str:
@@ -202,34 +170,3 @@ def _are_numbers(cells: list[str]) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _from_parquet(path: Path, options: Options) -> Recording:
-    polars = require("polars", "io")
-    with guard(path, "a parquet file"):
-        # No glob and no partitions: this file and no other.
-        lazy = polars.scan_parquet(path, glob=False, hive_partitioning=False)
-        n_rows = lazy.select(polars.len()).collect().item()
-        schema = lazy.collect_schema()
-        nbytes = 8 * n_rows * len(schema)
-        check_expansion(path, nbytes, path.stat().st_size, options.max_bytes)
-        if options.orientation == "features_first":
-            raise RecordingError(f"{path}: columns of a parquet file are features; transpose it.")
-        rate = None if options.rate is None else float(options.rate)
-        more: dict[str, Any] = {"hints": ()}
-        if options.time is not None:
-            _column(path, list(schema), options.time)
-            times = lazy.select(options.time).collect().to_series()
-            clock = clock_of(times.to_numpy(), str(path), rate)
-            rate = clock.rate
-            more = {"lengths": clock.lengths, "starts": clock.starts, "hints": clock.hints}
-            lazy = lazy.drop(options.time)
-        step = max(1, _BLOCK_BYTES // (8 * max(1, len(schema))))
-        head = from_frame(lazy.head(step).collect(), source=str(path))
-        X = np.empty((n_rows, head.shape[1]), float_type(head.X.dtype))
-        for a in range(0, n_rows, step):
-            part = head if a == 0 else from_frame(lazy.slice(a, step).collect(), source=str(path))
-            X[a : a + step] = part.X
-    names = head.feature_names
-    more["hints"] += _clock_hint(list(names or ()))
-    return Recording(X, str(path), rate, names, **more)
