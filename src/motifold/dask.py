@@ -6,6 +6,7 @@ are dask arrays, which stay on the workers; the model that it saves is that of o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -16,6 +17,7 @@ import numpy as np
 from sklearn.base import clone
 
 from motifold.data import Data, Facts
+from motifold.data.given import Given, unpacked
 from motifold.data.validation import recording_of
 from motifold.engines.cuda.place import Place
 from motifold.engines.dask.cluster import DaskCrew, client_of
@@ -26,24 +28,26 @@ from motifold.engines.dask.store import Store
 from motifold.estimator import CNMF as LocalCNMF
 from motifold.fit.clock import Clock
 from motifold.fit.state import LoopState, SearchState
+from motifold.io import read
 
 __all__ = ["CNMF"]
 
 # Copies of the activations: not more often than so many seconds, and than takes this share of the
 # time. Losses of workers without an iteration between them, before the fit gives up.
 _SECONDS, _SHARE, _LOSSES = 1.0, 0.05, 10
+_NOTHING = 1  # byte of a file that may be read here: workers read it
 
 
 class CNMF(LocalCNMF):
     """Convolutive nonnegative matrix factorisation on a Dask cluster.
 
     The recording is cut into shards of time, whose number depends on its shape alone. Each worker
-    reads the shards that it is given (of zarr by its path, of a dask array from other workers; what
-    is in memory here, or in HDF5, is sent), and keeps them and their activations in memory; the
-    motifs are updated in the client. Results are those of ``motifold.CNMF`` but for rounding, and
-    the same bit by bit for any number of workers. A worker that is lost costs the reading of its
-    shards and the iterations since the last copy of the activations, which is kept in the client;
-    one that joins is given shards at the next copy.
+    reads the shards that it is given (of zarr and parquet by its path, of a dask array from other
+    workers; what is in memory here, or in HDF5, is sent), and keeps them and their activations in
+    memory; the motifs are updated in the client. Results are those of ``motifold.CNMF`` but for
+    rounding, and the same bit by bit for any number of workers. A worker that is lost costs the
+    reading of its shards and the iterations since the last copy of the activations, which is kept
+    in the client; one that joins is given shards at the next copy.
 
     Parameters
     ----------
@@ -124,6 +128,15 @@ class CNMF(LocalCNMF):
         self._refuse_what_cannot_be()
         return ClusterPlace(lambda: DaskCrew(client_of(self.client), self.n_jobs), self)
 
+    def _unpacked(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Given:
+        """What the user gave; a file, or a list of them, is opened, and stays where it is."""
+        signed = bool(self.allow_negative)
+        if _is_path(X):
+            X = read(X)
+        elif isinstance(X, (list, tuple)) and X and all(map(_is_path, X)):
+            X = [_rows_of(path, signed) for path in X]
+        return unpacked(X, lengths, segments, mask, signed=signed, memory_limit=_NOTHING)
+
     def _recording(self, given: Any, place: Place) -> Data:
         return place.recording_of(*given.data)
 
@@ -151,6 +164,24 @@ class CNMF(LocalCNMF):
         raise NotImplementedError(
             "partial_fit follows one stream in one process: use motifold.CNMF for it."
         )
+
+
+def _is_path(X: Any) -> bool:
+    return isinstance(X, (str, os.PathLike))
+
+
+def _rows_of(path: Any, signed: bool) -> Any:
+    """The matrix of a file that is one segment of several."""
+    found = unpacked(read(path), signed=signed, memory_limit=_NOTHING)
+    X, lengths, _, mask = found.data
+    if lengths is not None and len(lengths) > 1:
+        raise ValueError(
+            f"{path} has {len(lengths)} segments of its own: a file in a list is one segment. Fit "
+            "it by itself, or cut it into files."
+        )
+    if mask is not None:
+        raise ValueError(f"{path} has missing entries, which files in a list may not: use mask.")
+    return X
 
 
 class ClusterPlace(Place):

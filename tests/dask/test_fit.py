@@ -75,6 +75,25 @@ def test_the_data_may_be_anywhere(client, recording, kind, tmp_path):
     np.testing.assert_array_equal(found.activations_.compute(), expected.activations_.compute())
 
 
+def test_files_by_their_paths(client, recording, tmp_path):
+    zarr, polars = pytest.importorskip("zarr"), pytest.importorskip("polars")
+    zarr.create_array(tmp_path / "a.zarr", data=recording[:7000], chunks=(2000, 8))
+    frame = polars.DataFrame(recording[7000:], schema=[f"n{i}" for i in range(recording.shape[1])])
+    frame.write_parquet(tmp_path / "b.parquet")
+    settings = SETTINGS | {"max_iter": 1, "acceleration": None, "solver": "mu"}
+    paths = [tmp_path / "a.zarr", str(tmp_path / "b.parquet")]
+    found = CNMF(**settings, client=client).fit(paths)
+    expected = CNMF(**settings, client=client).fit([recording[:7000], recording[7000:]])
+    assert found.lengths_ == [7000, len(recording) - 7000]
+    np.testing.assert_array_equal(found.components_, expected.components_)
+    assert found.score(paths) == expected.score([recording[:7000], recording[7000:]])
+    one = CNMF(**settings, client=client).fit(paths[1])
+    assert one.feature_names_in_[1] == "n1"
+    frame.with_columns(n0=polars.lit(None, polars.Float64)).write_parquet(tmp_path / "c.parquet")
+    with pytest.raises(ValueError, match=r"X\[1\] contains NaN, first at row 0"):
+        CNMF(**settings, client=client).fit([paths[1], tmp_path / "c.parquet"])
+
+
 def test_a_fitted_model_comes_home(client, recording):
     model = CNMF(**SETTINGS | {"max_iter": 1}, client=client).fit(recording)
     home = model.to_local()
