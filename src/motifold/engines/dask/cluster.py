@@ -115,7 +115,8 @@ class DaskCrew(Crew):
             with suppress(TimeoutError, distributed.TimeoutError):
                 self.client.wait_for_workers(number, timeout=most)
         there = self._there()
-        self._actors = {a: pair for a, pair in self._actors.items() if a in there}
+        for address in set(self._actors) - set(there):
+            self._forget(address)
         futures = {}
         for address, threads in there.items():
             if address not in self._actors:
@@ -165,9 +166,16 @@ class DaskCrew(Crew):
                 lost.append(member)
         if lost:
             for member in lost:
-                self._actors.pop(member, None)
+                self._forget(member)
             raise Lost(f"workers {', '.join(map(str, lost))}")
         return found
+
+    def _forget(self, member: Member) -> None:
+        """The scheduler need not know of an actor any more whose worker is gone."""
+        future, _ = self._actors.pop(member, (None, None))
+        if future is not None:
+            with suppress(Exception):  # where the scheduler is gone, so is it
+                self.client.cancel([future], force=True)
 
     def _result(self, member: Member, future: Any) -> Any:
         """The answer of an actor, however long it takes, as long as its worker is there."""
@@ -214,7 +222,7 @@ class DaskCrew(Crew):
                 return future.result(timeout=_LOOK)
             except (TimeoutError, distributed.TimeoutError):
                 if member not in self._there():
-                    self._actors.pop(member, None)
+                    self._forget(member)
                     raise Lost(str(member)) from None
 
     def kept(self, plan: int, tokens: list[str], sizes: list[tuple[int, int]], dtype: Any) -> Any:
