@@ -258,7 +258,6 @@ cuda = SimpleNamespace(
     driver=SimpleNamespace(CUDADriverError=type("CUDADriverError", (RuntimeError,), {})),
     compiler=SimpleNamespace(CompileException=type("CompileException", (Exception,), {})),
     cublas=SimpleNamespace(
-        CUBLAS_TF32_TENSOR_OP_MATH=3,
         getMathMode=lambda handle: _mode[0],
         setMathMode=lambda handle, mode: _mode.__setitem__(0, mode),
     ),

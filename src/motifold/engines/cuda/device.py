@@ -25,6 +25,8 @@ _INSTALL = (
 _SHARE = 0.7
 # Small arrays that are kept on a device.
 _CONSTANTS = 256
+# CUBLAS_TF32_TENSOR_OP_MATH, for which CuPy has no name.
+_TF32_MATH = 3
 
 
 class DeviceError(ValueError):
@@ -234,7 +236,7 @@ class CudaDevice(Device):
         cublas = self.xp.cuda.cublas
         handle = self.xp.cuda.device.get_cublas_handle()
         before = cublas.getMathMode(handle)
-        cublas.setMathMode(handle, cublas.CUBLAS_TF32_TENSOR_OP_MATH)
+        cublas.setMathMode(handle, _TF32_MATH)
         try:
             return a @ b
         finally:
