@@ -15,6 +15,8 @@ from motifold.model.arrays import Array
 
 # Rows of a sparse matrix that are looked at together.
 _ROWS = 2**16
+# Entries that are looked at together on a GPU, which is slow to begin with anything.
+_GLANCED = 2**26
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,14 @@ def _blocks(data: Data, width: int) -> Iterator[tuple[Block, Array]]:
     """
     if data.n_entries is None:
         for segment, a, b in data.blocks(width):
-            yield (segment, a, b), getattr(segment.source, "glance", segment.rows)(a, b)
+            if not hasattr(segment.source, "glance"):
+                yield (segment, a, b), segment.rows(a, b)
+        for segment in data.segments:
+            if hasattr(segment.source, "glance"):
+                step = max(1, _GLANCED // data.N)
+                for a in range(0, len(segment), step):
+                    b = min(a + step, len(segment))
+                    yield (segment, a, b), segment.source.glance(a, b)
         return
     for segment in data.segments:
         assert segment.sparse is not None

@@ -49,7 +49,9 @@ SHAPES = [
     Shape(3, 5, [70, 3, 31], np.float64),
     Shape(2, 1, [40], np.float32),
     Shape(1, 9, [4, 50], np.float32),
+    Shape(3, 4, [1500], np.float32),  # more than a block's threads: its rows are shared
     pytest.param(Shape(5, 20, [150, 90], np.float64), marks=pytest.mark.slow),
+    pytest.param(Shape(18, 3, [300, 40], np.float64), marks=pytest.mark.slow),
     # Taps that do not fit registers, tiles that do not fit shared memory.
     pytest.param(Shape(4, 130, [600], np.float64), marks=pytest.mark.slow),
 ]
@@ -177,7 +179,7 @@ def test_sums_of_motifs(shape, both):
 
     def make(kernel):
         out = np.full(2, np.nan)
-        kernel.sums_W(W, g, np.diagonal(B).copy(), shape.l1, shape.l2, out)
+        kernel.sums_W(W, g, B, shape.l1, shape.l2, out)
         return (out,)
 
     assert both(make)[0][1] == pytest.approx(np.sum(shape.W**2), rel=1e-5)
@@ -192,12 +194,35 @@ def test_inner(shape, both):
     assert both(make)[0][0] == pytest.approx(np.vdot(shape.H, shape.C), rel=1e-5)
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_distance(shape, both, hidden):
+    X, fit = shape.real(shape.X), shape.real(shape.X[::-1])
+    observed = shape.rng.random(X.shape) < 0.7 if hidden else None
+
+    def make(kernel):
+        out = np.full(1, np.nan)
+        kernel.distance(X, fit, observed, out)
+        return (out,)
+
+    expected = ((X - fit)[observed if hidden else ...] ** 2).sum()
+    assert both(make)[0][0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_taps(shape, both):
+    def make(kernel):
+        A = np.full_like(shape.A, np.nan)
+        kernel.taps_of(shape.E, A)
+        return (A,)
+
+    np.testing.assert_allclose(both(make)[0], shape.A, rtol=1e-6)
+
+
 def test_rounding_is_dropped(shape, both):
     def make(kernel):
         W, _, B = motif_problem(shape)
         W[0] *= np.finfo(shape.dtype).eps / 4
         W[1, 0] = 0.6
-        kernel.drop_rounding(W, np.diagonal(B).copy(), np.finfo(shape.dtype).eps, shape.K)
+        kernel.drop_rounding(W, B, np.finfo(shape.dtype).eps)
         return (W,)
 
     W = both(make)[0]

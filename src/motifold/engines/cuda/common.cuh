@@ -59,7 +59,7 @@ __device__ void judge_sweep(const double* moved, row_t n, int sweep, double shri
     const double total = block_sum(sum);
     if (threadIdx.x == 0) {
         if (sweep == 0) first[0] = total;
-        if (total <= shrink * shrink * first[0]) flags[0] = 1;
+        flags[0] = total <= shrink * shrink * first[0];
         flags[1] = 0;
     }
 }

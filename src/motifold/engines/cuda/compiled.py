@@ -18,7 +18,8 @@ from motifold.solvers import Inner
 SOURCES = ("passes", "sums", "hals", "ratios")
 # Threads of a block, blocks at most of a loop over entries, entries or rows of a run for sums, and
 # bytes of shared memory that every GPU grants without being asked.
-_THREADS, _BLOCKS, _RUN, _SHARED = 256, 65535, 4096, 48 * 1024
+_THREADS, _BLOCKS, _RUN, _SHARED = 256, 65535, 512, 48 * 1024
+_LONG_RUN = 2**16  # entries of one in a loop over an array
 _WARPS, _LANES = 4, 32
 _NULL = np.uint64(0)
 
@@ -54,6 +55,8 @@ class Compiled:
     def __init__(self, K: int, L: int, dtype: np.dtype, xp: Any, launch: Launcher) -> None:
         self.K, self.L, self.dtype = K, L, np.dtype(dtype)
         self._xp, self._launch = xp, launch
+        self._moved: Any = None  # what sweeps leave behind for the next: kept, so as not to be made
+        self._judged: Any = None
 
     def _each(self, module: str, kernel: str, n: int, *args: Any) -> None:
         """One thread for each of n entries, or one for several."""
@@ -80,7 +83,14 @@ class Compiled:
     def gradient(self, H: Any, C: Any, A: Any, E: Any, age: Any, left: Any, out: Any) -> None:
         """A∗H − C, or A∗H."""
         C = _NULL if C is None else C
-        self._each("passes", "gradient", H.size, H, C, A, E, age, left, np.int64(len(H)), out)
+        K, T = self.K, len(H)
+        together = 4 if K <= 8 else 2 if K <= 16 else 1  # as passes.cu has it
+        shared = (_THREADS * together + 2 * self.L - 2) * (K | 1) * self.dtype.itemsize
+        staged = shared <= _SHARED
+        each = together if staged else 1
+        args = H, C, A, E, age, left, np.int64(T), np.int32(staged), out
+        blocks = -(-T // (_THREADS * each))
+        self._launch("passes", "gradient", blocks, _THREADS, args, shared if staged else 0)
 
     def smoothed(self, F: Any, age: Any, left: Any, out: Any) -> None:
         """Q∗F."""
@@ -89,6 +99,10 @@ class Compiled:
     def diagonal_sums(self, S: Any) -> None:
         """Sums along diagonals of blocks."""
         self._each("passes", "diagonal_sums", self.L * self.K**2, S)
+
+    def taps_of(self, E: Any, A: Any) -> None:
+        """The taps of every motif."""
+        self._each("passes", "taps_of", self.L * self.K**2, E, A)
 
     def extrapolate(self, now: Any, before: Any, beta: float, out: Any) -> None:
         """The point beyond, cut off at zero."""
@@ -124,28 +138,34 @@ class Compiled:
         self._launch("sums", "sums_H", runs, _THREADS, args, 0)
         self._columns(parts, out)
 
-    def sums_W(self, W: Any, g: Any, diagonal: Any, l1: Any, l2: Any, out: Any) -> None:
+    def sums_W(self, W: Any, g: Any, B: Any, l1: Any, l2: Any, out: Any) -> None:
         """Sums of the certificate of W."""
-        N, M = W.shape
+        N = len(W)
         parts = self._xp.empty((N, 2))
-        args = W, g, diagonal, l1, l2, np.int32(M), np.int32(len(l1)), parts
-        self._launch("sums", "sums_W", N, _THREADS, args, 0)
+        self._launch("sums", "sums_W", N, _THREADS, (W, g, B, l1, l2, parts), 0)
         self._columns(parts, out)
 
     def inner(self, a: Any, b: Any, out: Any) -> None:
         """⟨a, b⟩."""
-        step = _RUN * 16
-        runs = max(1, -(-a.size // step))
+        self._by_runs("sums", "inner", a.size, out, a, b)
+
+    def distance(self, X: Any, fit: Any, observed: Any, out: Any) -> None:
+        """‖X − fit‖² over what is observed."""
+        observed = _NULL if observed is None else observed
+        self._by_runs("sums", "distance", X.size, out, X, fit, observed)
+
+    def _by_runs(self, module: str, kernel: str, size: int, out: Any, *args: Any) -> None:
+        """A sum over an array: over runs of its entries, one for each block, then over these."""
+        runs = max(1, -(-size // _LONG_RUN))
         parts = self._xp.empty((runs, 1))
-        args = a, b, np.int64(a.size), np.int32(step), parts
-        self._launch("sums", "inner", runs, _THREADS, args, 0)
+        args = *args, np.int64(size), np.int32(_LONG_RUN), parts
+        self._launch(module, kernel, runs, _THREADS, args, 0)
         self._columns(parts, out)
 
-    def drop_rounding(self, W: Any, power: Any, eps: float, Kl: int) -> None:
+    def drop_rounding(self, W: Any, B: Any, eps: float) -> None:
         """Entries that are rounding become zero."""
-        N, M = W.shape
-        args = W, power, self._real(eps), np.int32(N), np.int32(M), np.int32(Kl)
-        self._launch("sums", "drop_rounding", Kl, _THREADS, args, 0)
+        args = W, B, self._real(eps), np.int32(len(W))
+        self._launch("sums", "drop_rounding", self.K, 4 * _THREADS, args, 0)
 
     # --- coordinate descent -----------------------------------------------------------------
 
@@ -161,19 +181,21 @@ class Compiled:
         return _WARPS, 0, self._xp.empty(units * size, dtype=self.dtype)
 
     def _judges(self, n: int) -> tuple[Any, Any, Any]:
-        """How far each of n units moved; the first sweep's sum; flags."""
-        xp = self._xp
-        return xp.zeros(n), xp.zeros(1), xp.zeros(2, dtype=np.int32)
+        """How far each of n units moved; the first sweep's sum; flags. A sweep begins them anew."""
+        if self._moved is None or len(self._moved) < n:
+            self._moved = self._xp.empty(n)
+        if self._judged is None:
+            self._judged = self._xp.zeros(1), self._xp.zeros(2, dtype=np.int32)
+        return self._moved, *self._judged
 
     def sweep_W(self, W: Any, g: Any, B: Any, l1: Any, l2: Any, inner: Inner) -> None:
         """All sweeps over rows of W; those that are not worth it return at once."""
         N, M = W.shape
-        warps, shared, scratch = self._memory(N, 2 * M)
+        warps, shared, scratch = self._memory(N, 3 * M)
         judges = self._judges(N)
-        sizes = np.int32(N), np.int32(M), np.int32(len(l1))
         for sweep in range(inner.max_sweeps):
             rule = np.int32(sweep), np.float64(inner.shrink)
-            args = W, g, B, l1, l2, *sizes, *rule, *judges, scratch
+            args = W, g, B, l1, l2, np.int32(N), *rule, *judges, scratch
             self._launch("hals", "sweep_W", -(-N // warps), warps * _LANES, args, shared)
 
     def sweep_H(
@@ -208,11 +230,6 @@ class Compiled:
         out: Any,
     ) -> None:
         """Both ratios of a block, and its divergence."""
-        step = _RUN * 16
-        runs = max(1, -(-fit.size // step))
-        parts = self._xp.empty((runs, 1))
         optional = (_NULL if array is None else array for array in (second, observed))
         numbers = self._real(scale), self._real(floor), self._real(beta)
-        args = X, fit, *optional, *numbers, np.int64(fit.size), np.int32(step), parts
-        self._launch("ratios", "ratios", runs, _THREADS, args, 0)
-        self._columns(parts, out)
+        self._by_runs("ratios", "ratios", fit.size, out, X, fit, *optional, *numbers)

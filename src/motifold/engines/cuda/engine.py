@@ -19,6 +19,8 @@ from motifold.solvers import Inner, Solver
 
 # KKT residual above which products that only move W may be by TF32, whose error in P is 2e-4.
 _ROUGH = 0.02
+# Of what a step tells, the numbers that are of the motifs: two sums, and two of the background.
+_OF_MOTIFS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +82,21 @@ class CUDAEngine(DeviceArrays):
         self._rough = self._may_be_rough and enough is None
         if self._rough:
             self._forget_products()  # those of a certificate are not rounded, nor these kept
-        residuals = self._residuals_of_motifs(W, H)
-        if enough is not None and self._kkt_of(residuals) <= enough:
-            return Step(self._kkt_of(residuals))
+        told = self.xp.zeros(_OF_MOTIFS + 4 + 2 * self.problem.K)
+        gradient = self._residuals_of_motifs(W, H, told[:_OF_MOTIFS])
+        if enough is not None:
+            kkt_W = _kkt_of(self.device.host(told))
+            if kkt_W <= enough:
+                return Step(kkt_W)
         of_W, all_of_W = self.motif_problem(W, H), self._all_columns(W, H)
-        W = self._updated_motifs(W, of_W, solver, inner)
+        W = self._updated_motifs(W, of_W, solver, inner, gradient)
         if self.model.background:
             _update_background(W, *all_of_W)
         problem = self.activation_problem(W, H)
         H = self._swept(H, problem, solver, inner)
-        sums = self._sums(H, problem)
-        kkt_W = self._kkt_of(residuals)
+        self._sum_up(H, problem, told[_OF_MOTIFS:])
+        numbers = self.device.host(told)
+        sums, kkt_W = self._sums_of(numbers[_OF_MOTIFS:], H, problem), _kkt_of(numbers)
         if self._rough:
             self._forget_products()
         self._rough, self._far = False, max(kkt_W, sums.kkt)
@@ -99,7 +105,9 @@ class CUDAEngine(DeviceArrays):
             sums = self._sums(H, self._filled_problem(problem, H))
         return Step(kkt_W, W, H, sums, self._penalty(W, sums), followed)
 
-    def _updated_motifs(self, W: Any, of_W: WStatistics, solver: Solver, inner: Inner) -> Any:
+    def _updated_motifs(
+        self, W: Any, of_W: WStatistics, solver: Solver, inner: Inner, gradient: Any
+    ) -> Any:
         """New motifs, those that are learnt updated."""
         learnt = self.model.learnt
         W = W.copy()
@@ -107,7 +115,7 @@ class CUDAEngine(DeviceArrays):
             return W
         part = self._learnt(W)
         penalties = self.model.penalties.for_components(learnt.size)
-        update_W(self.device, solver, part, of_W, penalties, inner)
+        update_W(self.device, solver, part, of_W, penalties, inner, gradient)
         if self.model.held is not None:
             W[:, :, self._here(learnt)] = part
         return W
@@ -126,27 +134,27 @@ class CUDAEngine(DeviceArrays):
 
     def kkt_of_motifs(self, W: Any, H: Any) -> float:
         """From P and B, which the next iteration will use."""
-        return self._kkt_of(self._residuals_of_motifs(W, H))
+        told = self.xp.zeros(_OF_MOTIFS)
+        self._residuals_of_motifs(W, H, told)
+        return _kkt_of(self.device.host(told))
 
-    def _residuals_of_motifs(self, W: Any, H: Any) -> Any:
-        """(4,) on the device: sums above and below, of the motifs and of the background."""
-        out = self.xp.zeros(4)
-        learnt = self.model.learnt
+    def _residuals_of_motifs(self, W: Any, H: Any, out: Any) -> Any:
+        """Sums above and below, of the motifs and of the background (changes out, (4,), of zeros).
+
+        Returns the gradient of those that are learnt, None if there are none.
+        """
+        learnt, gradient = self.model.learnt, None
         if learnt.size:
             part, of_W = self._learnt(W), self.motif_problem(W, H)
             flat = part.reshape(of_W.P.shape)
+            gradient = of_W.gradient(flat)
             penalties = self.model.penalties.for_components(learnt.size)
-            diagonal = self.xp.ascontiguousarray(of_W.B.diagonal())
             weights = self._here(penalties.l1_W), self._here(penalties.l2_W)
             kernels = self.device.kernels(learnt.size, self.model.L, W.dtype)
-            kernels.sums_W(flat, of_W.gradient(flat), diagonal, *weights, out[:2])
+            kernels.sums_W(flat, gradient, of_W.B, *weights, out[:2])
         if self.model.background:
             out[2:] = _update_background(W.copy(), *self._all_columns(W, H))
-        return out
-
-    def _kkt_of(self, residuals: Any) -> float:
-        above, below, *background = map(float, self.device.host(residuals))
-        return max(kkt_ratio(above, below), kkt_ratio(*background))
+        return gradient
 
     def power_shares(self, W: Any, H: Any) -> Array:
         """Σ(2X·X̂_k − X̂_k²)/ΣX² over observed entries, floored at zero, from the statistics."""
@@ -220,8 +228,7 @@ class CUDAEngine(DeviceArrays):
         E = self.xp.ascontiguousarray(reverse.T @ reverse).reshape(L, K, L, K)
         self.kernels.diagonal_sums(E)
         A = self.xp.empty((K, 2 * L - 1, K), dtype=W.dtype)
-        A[:, L - 1 :] = E[0]
-        A[:, : L - 1] = E[0].transpose(2, 1, 0)[:, :0:-1]
+        self.kernels.taps_of(E, A)
         return A, E
 
     def _with_penalties(self, W: Any) -> Any:
@@ -272,16 +279,23 @@ class CUDAEngine(DeviceArrays):
 
     def _sums(self, H: Any, problem: Any, *, brief: bool = False) -> Sums:
         """All that is to be known of H; ``brief``: what the KKT residual needs."""
-        statistics, penalties, K = problem.statistics, self.model.penalties, self.problem.K
+        out = self.xp.empty(4 + 2 * self.problem.K)
+        self._sum_up(H, problem, out)
+        return self._sums_of(self.device.host(out), H, problem, brief=brief)
+
+    def _sum_up(self, H: Any, problem: Any, out: Any) -> None:
+        """The numbers that ``Sums`` are made of (changes out, (4 + 2K,))."""
+        statistics, penalties = problem.statistics, self.model.penalties
         gradient = problem.confined.gradient(H)
         C = statistics.C if statistics.C_data is None else statistics.C_data
-        out = self.xp.zeros(4 + 2 * K)
         grams = statistics.A, statistics.E, self.data.left
         weights = self._here(penalties.l1_H), self._here(penalties.l2_H)
-        valid = self.problem.boundary == "valid"
-        free = self.model.n_motifs, valid
+        free = self.model.n_motifs, self.problem.boundary == "valid"
         statistics.kernels.sums_H(H, gradient, C, *grams, *weights, *free, out)
-        numbers = self.device.host(out)
+
+    def _sums_of(self, numbers: Array, H: Any, problem: Any, *, brief: bool = False) -> Sums:
+        """``Sums`` from the numbers; what is optional is added up now."""
+        statistics, K = problem.statistics, self.problem.K
         fitted, slope, above, below = (float(number) for number in numbers[:4])
         each = numbers[4 : 4 + K].copy(), numbers[4 + K :].copy()
         sums = Sums(fitted, slope, above, below, *each)
@@ -341,6 +355,12 @@ class CUDAEngine(DeviceArrays):
             P = P + self.passes.hidden_products(W, H)
         between = model.penalties.between_motifs(model.L)
         return P, B if between is None else B + self._here(between.astype(W.dtype))
+
+
+def _kkt_of(numbers: Array) -> float:
+    """The KKT residual of the motifs, from the first of what a step tells."""
+    above, below, *background = (float(number) for number in numbers[:_OF_MOTIFS])
+    return max(kkt_ratio(above, below), kkt_ratio(*background))
 
 
 def _update_background(W: Any, P: Any, B: Any) -> Any:

@@ -7,45 +7,72 @@ __device__ __forceinline__ REAL* memory_of(REAL* shared, REAL* scratch, row_t un
     return shared + (row_t)(threadIdx.x >> 5) * size;
 }
 
-__device__ double sweep_row(REAL* w, REAL* g, const REAL* B, const REAL* l1, const REAL* l2, int M,
-                            int Kl) {
-    const int lane = threadIdx.x & 31;
+// Entries of a row of B that a lane holds, and whether they fit its registers.
+#define OWNED ((L * K + 31) / 32)
+#define PREFETCHED (OWNED <= 16)
+
+// One row of W: entries in each motif, then lag. What an entry changes is read from B while the one
+// before it is worked out. inverse (M,): of the curvatures, zero where there is none.
+__device__ double sweep_row(REAL* w, REAL* g, const REAL* B, const REAL* inverse, const REAL* l1,
+                            const REAL* l2) {
+    const int lane = threadIdx.x & 31, M = L * K;
     double squares = 0;
-    for (int k = 0; k < Kl; k++)
-        for (int p = k; p < M; p += Kl) {
-            const REAL* row = B + (row_t)p * M;
-            const REAL curvature = row[p] + l2[k], old = w[p];
-            const REAL inverse = curvature > 0 ? 1 / curvature : (REAL)0;
-            REAL best = larger((REAL)0, old - (g[p] + l1[k] + l2[k] * old) * inverse);
-            if (!(curvature > 0)) best = 0;
+#if PREFETCHED
+    REAL row[OWNED], next[OWNED];
+#pragma unroll
+    for (int r = 0; r < OWNED; r++) next[r] = lane + 32 * r < M ? B[lane + 32 * r] : (REAL)0;
+#endif
+    for (int k = 0; k < K; k++) {
+        const REAL flat = l1[k], steep = l2[k];
+        for (int p = k; p < M; p += K) {
+#if PREFETCHED
+            const int after = p + K < M ? p + K : k + 1 < K ? k + 1 : 0;
+#pragma unroll
+            for (int r = 0; r < OWNED; r++) {
+                row[r] = next[r];
+                next[r] = lane + 32 * r < M ? B[(row_t)after * M + lane + 32 * r] : (REAL)0;
+            }
+#endif
+            const REAL old = w[p];
+            REAL best = larger((REAL)0, old - (g[p] + flat + steep * old) * inverse[p]);
+            if (!(inverse[p] > 0)) best = 0;
             const REAL d = best - old;
             if (d == 0) continue;  // the same in all lanes
             squares += (double)d * d;
             __syncwarp();
             if (lane == 0) w[p] = best;
-            for (int i = lane; i < M; i += 32) g[i] += d * row[i];
+#if PREFETCHED
+#pragma unroll
+            for (int r = 0; r < OWNED; r++)
+                if (lane + 32 * r < M) g[lane + 32 * r] += d * row[r];
+#else
+            for (int i = lane; i < M; i += 32) g[i] += d * B[(row_t)p * M + i];
+#endif
             __syncwarp();
         }
+    }
     return squares;
 }
 
-// One sweep over W (N, M), M = lags·Kl, min ½w'Bw - p'w for each row; g = WB - P follows (changes
-// W, g, moved (N,), first, flags). l1, l2 (Kl,).
+// One sweep over W (N, M), M = L·K, min ½w'Bw - p'w for each row; g = WB - P follows (changes W,
+// g, moved (N,), first, flags). l1, l2 (K,).
 extern "C" __global__ void sweep_W(REAL* W, REAL* g, const REAL* B, const REAL* l1, const REAL* l2,
-                                   int N, int M, int Kl, int sweep, double shrink, double* moved,
-                                   double* first, int* flags, REAL* scratch) {
+                                   int N, int sweep, double shrink, double* moved, double* first,
+                                   int* flags, REAL* scratch) {
     extern __shared__ double dynamic[];
-    if (flags[0]) return;
-    const int lane = threadIdx.x & 31;
+    if (sweep > 0 && flags[0]) return;
+    const int lane = threadIdx.x & 31, M = L * K;
     const row_t n = (row_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
     if (n < N) {
-        REAL* w = memory_of((REAL*)dynamic, scratch, n, 2 * M);
+        REAL* w = memory_of((REAL*)dynamic, scratch, n, 3 * M);
         for (int i = lane; i < M; i += 32) {
+            const REAL curvature = B[(row_t)i * M + i] + l2[i % K];
             w[i] = W[n * M + i];
             w[M + i] = g[n * M + i];
+            w[2 * M + i] = curvature > 0 ? 1 / curvature : (REAL)0;
         }
         __syncwarp();
-        const double squares = sweep_row(w, w + M, B, l1, l2, M, Kl);
+        const double squares = sweep_row(w, w + M, B, w + 2 * M, l1, l2);
         for (int i = lane; i < M; i += 32) {
             W[n * M + i] = w[i];
             g[n * M + i] = w[M + i];
@@ -156,7 +183,7 @@ extern "C" __global__ void sweep_H(REAL* H, const REAL* C, const REAL* A, const 
                                    int sweep, double shrink, double* moved, double* first,
                                    int* flags, REAL* scratch) {
     extern __shared__ double dynamic[];
-    if (flags[0]) return;
+    if (sweep > 0 && flags[0]) return;
     const int lane = threadIdx.x & 31;
     const row_t tile = (row_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
     if (tile < n_tiles) {

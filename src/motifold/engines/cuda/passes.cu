@@ -2,13 +2,24 @@
 
 // Rows of the matrix of shifted activations: out[i, lag, k] = H[t - lag, k], zero beyond the
 // segment, for t = rows[i], or first + i where rows is null.
+// row_n: a kind of integer that holds n·L·K; to divide by is quicker where it is a short one.
+template <class row_n>
+__device__ void fill_windows(const REAL* H, const unsigned short* age, const row_t* rows,
+                             row_t first, row_n n, REAL* out) {
+    for (row_n i = (row_n)this_thread(); i < n * (L * K); i += (row_n)all_threads()) {
+        const row_n at = i / (L * K);
+        const row_t t = rows ? rows[at] : first + at;
+        const int place = (int)(i - at * (L * K)), lag = place / K;
+        out[i] = lag <= age[t] ? H[t * K + place - lag * (2 * K)] : (REAL)0;
+    }
+}
+
 extern "C" __global__ void windows(const REAL* H, const unsigned short* age, const row_t* rows,
                                    row_t first, row_t n, REAL* out) {
-    for (row_t i = this_thread(); i < n * (L * K); i += all_threads()) {
-        const row_t at = i / (L * K), t = rows ? rows[at] : first + at;
-        const int place = (int)(i - at * (L * K)), lag = place / K, k = place - lag * K;
-        out[i] = lag <= age[t] ? H[(t - lag) * K + k] : (REAL)0;
-    }
+    if (n < (1 << 30) / (L * K))
+        fill_windows<unsigned>(H, age, rows, first, (unsigned)n, out);
+    else
+        fill_windows<row_t>(H, age, rows, first, n, out);
 }
 
 // C[t, k] += sum over lags of Y[t + lag, lag, k], Y being rows first to first + n of X·W.
@@ -25,24 +36,73 @@ extern "C" __global__ void add_lags(const REAL* Y, const unsigned short* left, r
     }
 }
 
-// A*H - C, or A*H where C is null.
+// Rows of H that a thread has the products of at once: a tap is read once for all of them.
+#define TOGETHER (K <= 8 ? 4 : K <= 16 ? 2 : 1)
+// Numbers of a row of H in shared memory: an odd one, so that 32 rows lie in 32 banks.
+#define ROW (K | 1)
+
+// The row t of A*H where a segment's start or end is near, for motif k.
+__device__ REAL cut_off_product(const REAL* H, const REAL* A, const REAL* E, int k, row_t t,
+                                int before, int after) {
+    REAL sum = 0;
+    if (after >= L) {
+        const REAL* taps = A + (k * WIDTH + L - 1 - before) * K;
+        const REAL* rows = H + (t - before) * K;
+        for (int p = 0; p < (before + L) * K; p++) sum += taps[p] * rows[p];
+    } else {
+        for (int s = -before; s < after; s++)
+            for (int j = 0; j < K; j++) sum += gram(A, E, k, s, j, after) * H[(t + s) * K + j];
+    }
+    return sum;
+}
+
+// A*H - C, or A*H where C is null. staged: whether shared memory holds the rows that a block needs,
+// TOGETHER for each of its threads and L-1 on either side.
 extern "C" __global__ void gradient(const REAL* H, const REAL* C, const REAL* A, const REAL* E,
                                     const unsigned short* age, const unsigned short* left, row_t T,
-                                    REAL* out) {
-    for (row_t i = this_thread(); i < T * K; i += all_threads()) {
-        const row_t t = i / K;
-        const int k = (int)(i - t * K), before = age[t], after = left[t];
-        REAL sum = 0;
-        if (after >= L) {
-            const REAL* taps = A + (k * WIDTH + L - 1 - before) * K;
-            const REAL* rows = H + (t - before) * K;
-            for (int p = 0; p < (before + L) * K; p++) sum += taps[p] * rows[p];
-        } else {
-            for (int s = -before; s < after; s++)
-                for (int j = 0; j < K; j++)
-                    sum += gram(A, E, k, s, j, after) * H[(t + s) * K + j];
+                                    int staged, REAL* out) {
+    extern __shared__ double dynamic[];
+    REAL* near = (REAL*)dynamic;
+    const int threads = (int)blockDim.x, each = staged ? TOGETHER : 1;
+    const row_t first = (row_t)blockIdx.x * threads * each;
+    if (staged) {
+        for (int i = threadIdx.x; i < (threads * TOGETHER + 2 * L - 2) * K; i += threads) {
+            const row_t t = first - (L - 1) + i / K;
+            near[i / K * ROW + i % K] = t >= 0 && t < T ? H[t * K + i % K] : (REAL)0;
         }
-        out[i] = C ? sum - C[i] : sum;
+        __syncthreads();
+    }
+    REAL sums[TOGETHER][K];
+#pragma unroll
+    for (int r = 0; r < TOGETHER; r++)
+#pragma unroll
+        for (int k = 0; k < K; k++) sums[r][k] = 0;
+    if (staged) {
+        const REAL* mine = near + (int)threadIdx.x * ROW;
+        for (int s = 0; s < WIDTH; s++)
+            for (int j = 0; j < K; j++) {
+                REAL h[TOGETHER];
+#pragma unroll
+                for (int r = 0; r < TOGETHER; r++) h[r] = mine[(r * threads + s) * ROW + j];
+#pragma unroll
+                for (int k = 0; k < K; k++) {
+                    const REAL tap = A[(s * K + j) + k * TAPS];
+#pragma unroll
+                    for (int r = 0; r < TOGETHER; r++) sums[r][k] += tap * h[r];
+                }
+            }
+    }
+#pragma unroll
+    for (int r = 0; r < TOGETHER; r++) {
+        const row_t t = first + r * threads + threadIdx.x;
+        if (r >= each || t >= T) continue;
+        const int before = age[t], after = left[t];
+        const bool whole = staged && before == L - 1 && after == L;
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            const REAL sum = whole ? sums[r][k] : cut_off_product(H, A, E, k, t, before, after);
+            out[t * K + k] = C ? sum - C[t * K + k] : sum;
+        }
     }
 }
 
@@ -70,6 +130,16 @@ extern "C" __global__ void diagonal_sums(REAL* S) {
             *entry = sum;
             if (d > 0) S[((q * K + j) * L + p) * K + k] = sum;  // nobody reads it here
         }
+    }
+}
+
+// A (K, 2L-1, K) from E (L, K, L, K): the products of a motif with one d bins before or after it.
+extern "C" __global__ void taps_of(const REAL* E, REAL* A) {
+    for (int i = (int)this_thread(); i < L * K * K; i += (int)all_threads()) {
+        const int k = i / (L * K), d = i / K % L, j = i % K;
+        const REAL found = E[i];
+        A[(k * WIDTH + L - 1 + d) * K + j] = found;
+        if (d > 0) A[(j * WIDTH + L - 1 - d) * K + k] = found;
     }
 }
 

@@ -33,13 +33,12 @@ class Passes:
 
         ``rough``: P may be rounded.
         """
-        xp, (LK, K) = self.xp, (self.L * self.K, self.K)
-        P, base = xp.zeros((self.data.N, LK)), xp.zeros((K, LK))
+        P = base = None
         for block in self.data.blocks():
             H_tilde = self.windows(H, block.a, block.b)
-            P += self.device.product(block.X.T, H_tilde, rough)
+            P = _added(P, self.device.product(block.X.T, H_tilde, rough))
             if gram:
-                base += H_tilde[:, -K:].T @ H_tilde
+                base = _added(base, H_tilde[:, -self.K :].T @ H_tilde)
         weights = self.data.weights
         P = P.astype(self.data.dtype, copy=False)
         return P if weights is None else P * weights, self._gram(H, base) if gram else None
@@ -75,17 +74,19 @@ class Passes:
 
     def _unexplained(self, block: Block, W: Any, H: Any) -> Any:
         """X − X̂ of a block, zero where nothing is observed."""
-        X = block.X if self.data.weights is None else block.X * self.data.weights[:, 0]
-        rest = X - self.fitted(W, H, block.a, block.b)
+        rest = self._weighed(block) - self.fitted(W, H, block.a, block.b)
         return rest if block.observed is None else rest * block.observed
+
+    def _weighed(self, block: Block) -> Any:
+        return block.X if self.data.weights is None else block.X * self.data.weights[:, 0]
 
     def squared_residual(self, W: Any, H: Any) -> float:
         """‖X − X̂‖², from the residual itself."""
         sums = []
         for block in self.data.blocks():
-            sums.append(self.xp.zeros(1))
-            rest = self._unexplained(block, W, H)
-            self.kernels.inner(rest, rest, sums[-1])
+            sums.append(self.xp.empty(1))
+            fit = self.fitted(W, H, block.a, block.b)
+            self.kernels.distance(self._weighed(block), fit, block.observed, sums[-1])
         return float(self.device.host(self.xp.concatenate(sums)).sum())
 
     def unexplained_power(self, W: Any, H: Any) -> np.ndarray:
@@ -145,3 +146,8 @@ class Passes:
         power = self.xp.zeros(1)
         kernels.inner(entries, entries, power)
         return power
+
+
+def _added(total: Any, part: Any) -> Any:
+    """The sum over blocks, in float64 where there are several."""
+    return part if total is None else total.astype(np.float64, copy=False) + part

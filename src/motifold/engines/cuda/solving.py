@@ -48,8 +48,12 @@ def update_W(
     statistics: WStatistics,
     penalties: Penalties,
     inner: Inner,
+    gradient: Any = None,
 ) -> None:
-    """Update W (N, L, K′), contiguous, in place; entries that are rounding become zero."""
+    """Update W (N, L, K′), contiguous, in place; entries that are rounding become zero.
+
+    ``gradient``: that of the loss at W, if it is there (it is used up).
+    """
     N, L, K = W.shape
     kernels = device.kernels(K, L, W.dtype)
     flat = W.reshape(N, L * K)
@@ -57,10 +61,10 @@ def update_W(
         solver.update_W(W, statistics, Weights(device, penalties), inner)  # type: ignore[arg-type]
     else:
         weights = Weights(device, penalties, W.dtype)
-        gradient = statistics.gradient(flat)
+        if gradient is None:
+            gradient = statistics.gradient(flat)
         kernels.sweep_W(flat, gradient, statistics.B, weights.l1_W, weights.l2_W, inner)
-    power = device.xp.ascontiguousarray(statistics.B.diagonal())
-    kernels.drop_rounding(flat, power, float(np.finfo(W.dtype).eps), K)
+    kernels.drop_rounding(flat, statistics.B, float(np.finfo(W.dtype).eps))
 
 
 def update_H(

@@ -52,16 +52,15 @@ extern "C" __global__ void sums_H(const REAL* H, const REAL* g, const REAL* C, c
     }
 }
 
-// Of each row of W (N, M), one block: the sums of min(W, g/diag)^2 and of W^2. parts (N, 2).
-// Column p is of component p % Kl.
-extern "C" __global__ void sums_W(const REAL* W, const REAL* g, const REAL* diagonal,
-                                  const double* l1, const double* l2, int M, int Kl,
-                                  double* parts) {
+// Of each row of W (N, M), M = L·K, one block: the sums of min(W, g/B_pp)^2 and of W^2. parts (N, 2).
+extern "C" __global__ void sums_W(const REAL* W, const REAL* g, const REAL* B, const double* l1,
+                                  const double* l2, double* parts) {
+    const int M = L * K;
     double above = 0, below = 0;
     for (int p = threadIdx.x; p < M; p += blockDim.x) {
-        const double w = W[(row_t)blockIdx.x * M + p], weight = l2[p % Kl];
-        const double slope = g[(row_t)blockIdx.x * M + p] + l1[p % Kl] + weight * w;
-        const double part = part_of(w, slope, diagonal[p] + weight);
+        const double w = W[(row_t)blockIdx.x * M + p], weight = l2[p % K];
+        const double slope = g[(row_t)blockIdx.x * M + p] + l1[p % K] + weight * w;
+        const double part = part_of(w, slope, B[(row_t)p * M + p] + weight);
         above += part * part;
         below += w * w;
     }
@@ -91,19 +90,33 @@ extern "C" __global__ void inner(const REAL* a, const REAL* b, row_t n, int step
     if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
+// Of each run of `step` entries, one block: the sum of (X - fit)^2, of those that are observed where
+// `observed` is given. parts (runs,).
+extern "C" __global__ void distance(const REAL* X, const REAL* fit, const unsigned char* observed,
+                                    row_t n, int step, double* parts) {
+    const row_t first = (row_t)blockIdx.x * step;
+    const row_t last = first + step < n ? first + step : n;
+    double sum = 0;
+    for (row_t i = first + threadIdx.x; i < last; i += blockDim.x) {
+        const REAL rest = X[i] - fit[i];
+        if (!observed || observed[i]) sum += (double)rest * rest;
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
 // Entries that are not above the rounding of their motif's largest become zero, unless what they
-// add to X^ is more than that (`power` (M,): sums of squares of the activations, by lag). One block
-// per component; column p of W (N, M) is of component p % Kl (changes W).
-extern "C" __global__ void drop_rounding(REAL* W, const REAL* power, REAL eps, int N, int M,
-                                         int Kl) {
+// add to X^ is more than that (B_pp: the sums of squares of the activations, by lag). One block per
+// component; W is (N, M), M = L·K (changes W).
+extern "C" __global__ void drop_rounding(REAL* W, const REAL* B, REAL eps, int N) {
     SHARED REAL most[32][2];
-    const int k = blockIdx.x, lags = M / Kl, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const int k = blockIdx.x, M = L * K, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     REAL largest = 0, added = 0;
-    for (row_t i = threadIdx.x; i < (row_t)N * lags; i += blockDim.x) {
-        const int p = (int)(i % lags) * Kl + k;
-        const REAL w = W[i / lags * M + p];
+    for (int i = threadIdx.x; i < N * L; i += blockDim.x) {
+        const int p = i % L * K + k;
+        const REAL w = W[(row_t)(i / L) * M + p];
         largest = larger(largest, w);
-        added = larger(added, w * sqrt(power[p]));
+        added = larger(added, w * sqrt(B[(row_t)p * M + p]));
     }
     for (int step = 16; step > 0; step >>= 1) {
         largest = larger(largest, __shfl_xor_sync(~0u, largest, step));
@@ -118,9 +131,9 @@ extern "C" __global__ void drop_rounding(REAL* W, const REAL* power, REAL eps, i
         largest = larger(largest, most[i][0]);
         added = larger(added, most[i][1]);
     }
-    for (row_t i = threadIdx.x; i < (row_t)N * lags; i += blockDim.x) {
-        const int p = (int)(i % lags) * Kl + k;
-        const REAL w = W[i / lags * M + p];
-        if (w <= eps * largest && w * sqrt(power[p]) <= eps * added) W[i / lags * M + p] = 0;
+    for (int i = threadIdx.x; i < N * L; i += blockDim.x) {
+        const int p = i % L * K + k;
+        REAL* w = W + (row_t)(i / L) * M + p;
+        if (*w <= eps * largest && *w * sqrt(B[(row_t)p * M + p]) <= eps * added) *w = 0;
     }
 }

@@ -73,6 +73,11 @@ class Twin:
         """``motifs.block_diagonal_sums`` (changes S, (L, K, L, K))."""
         S[...] = block_diagonal_sums(S)
 
+    def taps_of(self, E: Array, A: Array) -> None:
+        """A of E, (L, K, L, K): products of a motif with one before or after it (changes A)."""
+        A[:, self.L - 1 :] = E[0]
+        A[:, : self.L - 1] = E[0].transpose(2, 1, 0)[:, :0:-1]
+
     def extrapolate(self, now: Array, before: Array, beta: float, out: Array) -> None:
         """max(0, now + β·(now − before)) (changes out)."""
         np.maximum(now + now.dtype.type(beta) * (now - before), 0, out=out)
@@ -106,22 +111,25 @@ class Twin:
         out[2], out[3] = np.sum(part**2), np.sum(np.where(free, h, 0) ** 2)
         out[4 : 4 + K], out[4 + K :] = h.sum(axis=0), (h * h).sum(axis=0)
 
-    def sums_W(self, W: Array, g: Array, diagonal: Array, l1: Array, l2: Array, out: Array) -> None:
-        """Σ min(W, ∇/diag)² and ΣW² (changes out, (2,))."""
-        lags = W.shape[1] // len(l1)
-        w, l1, l2 = W.astype(np.float64), np.tile(l1, lags), np.tile(l2, lags)
-        part = _part(w, g + l1 + l2 * w, diagonal + l2)
+    def sums_W(self, W: Array, g: Array, B: Array, l1: Array, l2: Array, out: Array) -> None:
+        """Σ min(W, ∇/B_pp)² and ΣW² (changes out, (2,))."""
+        w, l1, l2 = W.astype(np.float64), np.tile(l1, self.L), np.tile(l2, self.L)
+        part = _part(w, g + l1 + l2 * w, B.diagonal() + l2)
         out[0], out[1] = np.sum(part**2), np.sum(w**2)
 
     def inner(self, a: Array, b: Array, out: Array) -> None:
         """Σ a·b in float64 (changes out, (1,))."""
         out[0] = np.sum(a.astype(np.float64) * b)
 
-    def drop_rounding(self, W: Array, power: Array, eps: float, Kl: int) -> None:
-        """``motifs.drop_rounding`` of (N, M) with ``power`` (M,) (changes W)."""
-        N, M = W.shape
-        motifs = W.reshape(N, M // Kl, Kl)
-        added = motifs * np.sqrt(power).reshape(M // Kl, Kl)
+    def distance(self, X: Array, fit: Array, observed: Array | None, out: Array) -> None:
+        """Σ (X − fit)² in float64, over what is observed (changes out, (1,))."""
+        rest = (X - fit).astype(np.float64)
+        out[0] = np.sum(rest**2 if observed is None else rest**2 * observed)
+
+    def drop_rounding(self, W: Array, B: Array, eps: float) -> None:
+        """``motifs.drop_rounding`` of (N, M), powers of activations in B's diagonal (changes W)."""
+        motifs = W.reshape(len(W), self.L, self.K)
+        added = motifs * np.sqrt(B.diagonal()).reshape(self.L, self.K)
         kind = W.dtype.type(eps)
         least, least_added = (kind * part.max(axis=(0, 1)) for part in (motifs, added))
         motifs[(motifs <= least) & (added <= least_added)] = 0
