@@ -62,6 +62,14 @@ template <class V> static V __shfl_xor_sync(unsigned mask, V value, int step) {
     return __shfl_sync(mask, value, (current & 31) ^ step);
 }
 
+static unsigned __ballot_sync(unsigned, bool value) {
+    unsigned found = 0;
+    for (int lane = 0; lane < 32; lane++) found |= (unsigned)__shfl_sync(~0u, (int)value, lane) << lane;
+    return found;
+}
+
+static int __ffs(int value) { return __builtin_ffs(value); }
+
 static void run_fiber() {
     body();
     done[current] = true;

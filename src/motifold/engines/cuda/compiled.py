@@ -203,7 +203,7 @@ class Compiled:
     ) -> None:
         """All sweeps over H: two launches each."""
         n, rows = len(tiles.table), tiles.rows
-        size = (2 * rows + 2 * self.L + 1) * self.K + _LANES
+        size = (rows + 2 * self.L + 1) * self.K + _LANES
         size += size % 2  # the next warp's memory stays aligned
         warps, shared, scratch = self._memory(n, size)
         judges = self._judges(2 * n)

@@ -82,42 +82,60 @@ extern "C" __global__ void sweep_W(REAL* W, REAL* g, const REAL* B, const REAL* 
     judge_sweep(moved, N, sweep, shrink, first, flags);
 }
 
-// Taps of one motif that a lane holds, and whether they fit its registers.
+// Numbers that a lane holds in registers: of the taps of one motif, and of the taps shifted by up to
+// three bins; whether they fit.
 #define HELD ((TAPS + 31) / 32)
+#define SPANNED ((TAPS + 3 * K + 31) / 32)
+constexpr bool FIT = SPANNED <= (sizeof(REAL) == 4 ? 32 : 16);
 
 // Entries (t, k) of one tile for t = 0…n, none of them cut off: four together, whose slopes are dot
-// products over the lanes, reduced together; what their own moves change is added as scalars.
+// products over the lanes, reduced together; what their own moves change is added as scalars. A
+// number of H is read once for all four, which meet it with taps that are shifted instead.
 // h: rows of H from L-1 before the first on, zeros behind them; c: rows of C. Changes h.
 __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, REAL l1, REAL l2, int k,
                               int n) {
-    const int lane = threadIdx.x & 31;
+    const int lane = threadIdx.x & 31, i = lane >> 3;  // lanes 0-7 get bin t, 8-15 t + 1, …
     const REAL* taps = A + k * TAPS;
-#if HELD <= 32
-    REAL tap[HELD];
+    auto shifted = [=](int bins, int r) {
+        const int place = lane + 32 * r - bins * K;
+        return place >= 0 && place < TAPS ? taps[place] : (REAL)0;
+    };
+    REAL kept[4][FIT ? SPANNED : 1];
+    if constexpr (FIT)
 #pragma unroll
-    for (int r = 0; r < HELD; r++) tap[r] = lane + 32 * r < TAPS ? taps[lane + 32 * r] : (REAL)0;
-#define TAP(r) tap[r]
-#else
-#define TAP(r) (lane + 32 * (r) < TAPS ? taps[lane + 32 * (r)] : (REAL)0)
-#endif
+        for (int r = 0; r < SPANNED; r++)
+#pragma unroll
+            for (int bins = 0; bins < 4; bins++) kept[bins][r] = shifted(bins, r);
     const REAL* own = taps + (L - 1) * K + k;
     const REAL a0 = own[0] + l2, a1 = L > 1 ? own[K] : 0;
     const REAL a2 = L > 2 ? own[2 * K] : 0, a3 = L > 3 ? own[3 * K] : 0;
     const REAL inverse = a0 > 0 ? 1 / a0 : (REAL)0, keep = a0 > 0;
     double squares = 0;
+    REAL next = i < n ? c[i * K + k] : (REAL)0;
     for (int t = 0; t < n; t += 4) {
+        const bool there = t + i < n;
+        const REAL pull = next;
+        next = t + 4 + i < n ? c[(t + 4 + i) * K + k] : (REAL)0;
         REAL s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         const REAL* p = h + t * K + lane;
-#if HELD <= 32
+        if constexpr (FIT) {
 #pragma unroll
-#else
+            for (int r = 0; r < SPANNED; r++) {
+                const REAL value = p[32 * r];
+                s0 += kept[0][r] * value;
+                s1 += kept[1][r] * value;
+                s2 += kept[2][r] * value;
+                s3 += kept[3][r] * value;
+            }
+        } else {
 #pragma unroll 4
-#endif
-        for (int r = 0; r < HELD; r++) {
-            s0 += TAP(r) * p[32 * r];
-            s1 += TAP(r) * p[32 * r + K];
-            s2 += TAP(r) * p[32 * r + 2 * K];
-            s3 += TAP(r) * p[32 * r + 3 * K];
+            for (int r = 0; r < SPANNED; r++) {
+                const REAL value = p[32 * r];
+                s0 += shifted(0, r) * value;
+                s1 += shifted(1, r) * value;
+                s2 += shifted(2, r) * value;
+                s3 += shifted(3, r) * value;
+            }
         }
         const bool u = lane & 16, v = lane & 8;
         const REAL x = (u ? s2 : s0) + __shfl_xor_sync(~0u, u ? s0 : s2, 16);
@@ -126,11 +144,9 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, REAL l1, RE
         z += __shfl_xor_sync(~0u, z, 4);
         z += __shfl_xor_sync(~0u, z, 2);
         z += __shfl_xor_sync(~0u, z, 1);
-        const int i = lane >> 3;  // lanes 0-7 have the slope of bin t, 8-15 of t + 1, …
-        const bool there = t + i < n;
         REAL* place = h + (t + i + L - 1) * K + k;
         const REAL old = *place;
-        const REAL slope = z - (there ? c[(t + i) * K + k] : (REAL)0) + l1 + l2 * old;
+        const REAL slope = z - pull + l1 + l2 * old;
         const REAL h0 = __shfl_sync(~0u, old, 0), h1 = __shfl_sync(~0u, old, 8);
         const REAL h2 = __shfl_sync(~0u, old, 16), h3 = __shfl_sync(~0u, old, 24);
         s0 = __shfl_sync(~0u, slope, 0);
@@ -150,27 +166,57 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, REAL l1, RE
         if ((lane & 7) == 0 && there) *place = i == 0 ? n0 : i == 1 ? n1 : i == 2 ? n2 : n3;
         __syncwarp();
     }
-#undef TAP
     return squares;
 }
 
-// The entry (t, k) of a tile where the segment's end, `left` bins away, cuts the motif off.
+// Entries (t, k) of a tile for t = begin…n, where the segment's end cuts the motif off: `left` bins
+// after the tile's first. The taps of the next are read while one is worked out.
 __device__ double sweep_cut_off(REAL* h, const REAL* c, const REAL* A, const REAL* E, REAL l1,
-                                REAL l2, int k, int t, int left) {
-    const int lane = threadIdx.x & 31, p = L - left;
-    REAL slope = 0;
-    for (int i = lane; i < TAPS; i += 32)
-        slope += gram(A, E, k, i / K - (L - 1), i % K, left) * h[t * K + i];
-    REAL* place = h + (t + L - 1) * K + k;
-    const REAL old = *place;
-    slope = warp_sum(slope) - c[t * K + k] + l1 + l2 * old;
-    const REAL curvature = E[((p * K + k) * L + p) * K + k] + l2;
-    const REAL best = curvature > 0 ? larger((REAL)0, old - slope / curvature) : (REAL)0;
-    const REAL d = best - old;
-    __syncwarp();
-    if (lane == 0) *place = best;
-    __syncwarp();
-    return (double)d * d;
+                                REAL l2, int k, int begin, int n, int left) {
+    const int lane = threadIdx.x & 31;
+    constexpr bool fit = HELD <= 32;
+    auto tap = [=](int t, int r) {
+        const int p = lane + 32 * r;
+        return p < TAPS ? gram(A, E, k, p / K - (L - 1), p % K, left - t) : (REAL)0;
+    };
+    auto curvature_of = [=](int t) { return gram(A, E, k, 0, k, left - t) + l2; };
+    REAL next[fit ? HELD : 1], next_curvature = 1, next_pull = 0;
+    auto fetch = [&](int t) {
+        if constexpr (fit)
+#pragma unroll
+            for (int r = 0; r < HELD; r++) next[r] = tap(t, r);
+        next_curvature = curvature_of(t);
+        next_pull = c[t * K + k];
+    };
+    double squares = 0;
+    if (begin < n) fetch(begin);
+    for (int t = begin; t < n; t++) {
+        REAL now[fit ? HELD : 1];
+        if constexpr (fit)
+#pragma unroll
+            for (int r = 0; r < HELD; r++) now[r] = next[r];
+        const REAL curvature = next_curvature, pull = next_pull;
+        if (t + 1 < n) fetch(t + 1);
+        REAL slope = 0;
+        const REAL* p = h + t * K + lane;
+        if constexpr (fit) {
+#pragma unroll
+            for (int r = 0; r < HELD; r++) slope += now[r] * p[32 * r];
+        } else {
+            for (int r = 0; r < HELD; r++) slope += tap(t, r) * p[32 * r];
+        }
+        REAL* place = h + (t + L - 1) * K + k;
+        const REAL old = *place;
+        slope = warp_sum(slope) - pull + l1 + l2 * old;
+        const REAL best = curvature > 0 ? larger((REAL)0, old - slope / curvature) : (REAL)0;
+        const REAL d = best - old;
+        if (d == 0) continue;  // the same in all lanes
+        squares += (double)d * d;
+        __syncwarp();
+        if (lane == 0) *place = best;
+        __syncwarp();
+    }
+    return squares;
 }
 
 // One sweep over the interiors of all tiles (part 0) or their seams (part 1) (changes H, moved
@@ -197,18 +243,16 @@ extern "C" __global__ void sweep_H(REAL* H, const REAL* C, const REAL* A, const 
         double squares = 0;
         if (n > 0) {
             REAL* h = memory_of((REAL*)dynamic, scratch, tile, size);
-            REAL* c = h + (rows + 2 * L + 1) * K + 32;
+            const REAL* c = C + a * K;
             for (int i = lane; i < (rows + 2 * L + 1) * K + 32; i += 32) {
                 const row_t t = a - (L - 1) + i / K;
                 const bool inside = t >= start && t < stop && i < (n + 2 * L - 2) * K;
                 h[i] = inside ? H[(a - (L - 1)) * K + i] : (REAL)0;
             }
-            for (int i = lane; i < n * K; i += 32) c[i] = C[a * K + i];
             __syncwarp();
             for (int k = 0; k < K; k++) {
                 squares += sweep_fours(h, c, A, l1[k], l2[k], k, uncut);
-                for (int t = uncut; t < n; t++)
-                    squares += sweep_cut_off(h, c, A, E, l1[k], l2[k], k, t, (int)(stop - a) - t);
+                squares += sweep_cut_off(h, c, A, E, l1[k], l2[k], k, uncut, n, (int)(stop - a));
             }
             for (int i = lane; i < n * K; i += 32) H[a * K + i] = h[(L - 1) * K + i];
         }

@@ -41,69 +41,73 @@ extern "C" __global__ void add_lags(const REAL* Y, const unsigned short* left, r
 // Numbers of a row of H in shared memory: an odd one, so that 32 rows lie in 32 banks.
 #define ROW (K | 1)
 
-// The row t of A*H where a segment's start or end is near, for motif k.
-__device__ REAL cut_off_product(const REAL* H, const REAL* A, const REAL* E, int k, row_t t,
-                                int before, int after) {
-    REAL sum = 0;
-    if (after >= L) {
-        const REAL* taps = A + (k * WIDTH + L - 1 - before) * K;
-        const REAL* rows = H + (t - before) * K;
-        for (int p = 0; p < (before + L) * K; p++) sum += taps[p] * rows[p];
-    } else {
-        for (int s = -before; s < after; s++)
-            for (int j = 0; j < K; j++) sum += gram(A, E, k, s, j, after) * H[(t + s) * K + j];
-    }
-    return sum;
-}
-
 // A*H - C, or A*H where C is null. staged: whether shared memory holds the rows that a block needs,
-// TOGETHER for each of its threads and L-1 on either side.
+// TOGETHER for each of its threads and L-1 on either side. Rows near the start or the end of a
+// segment are left to whole warps, all of them where nothing is staged.
 extern "C" __global__ void gradient(const REAL* H, const REAL* C, const REAL* A, const REAL* E,
                                     const unsigned short* age, const unsigned short* left, row_t T,
                                     int staged, REAL* out) {
     extern __shared__ double dynamic[];
+    SHARED unsigned cut_off[32];
     REAL* near = (REAL*)dynamic;
-    const int threads = (int)blockDim.x, each = staged ? TOGETHER : 1;
-    const row_t first = (row_t)blockIdx.x * threads * each;
-    if (staged) {
-        for (int i = threadIdx.x; i < (threads * TOGETHER + 2 * L - 2) * K; i += threads) {
+    const int threads = (int)blockDim.x, lane = threadIdx.x & 31;
+    const int warp = threadIdx.x >> 5, warps = threads >> 5, rows = threads * (staged ? TOGETHER : 1);
+    const row_t first = (row_t)blockIdx.x * rows;
+    for (int g = warp; g < rows / 32; g += warps) {
+        const row_t t = first + g * 32 + lane;
+        const bool whole = staged && t < T && age[t] == L - 1 && left[t] == L;
+        const unsigned those = __ballot_sync(~0u, t < T && !whole);
+        if (lane == 0) cut_off[g] = those;
+    }
+    if (staged)
+        for (int i = threadIdx.x; i < (rows + 2 * L - 2) * K; i += threads) {
             const row_t t = first - (L - 1) + i / K;
             near[i / K * ROW + i % K] = t >= 0 && t < T ? H[t * K + i % K] : (REAL)0;
         }
-        __syncthreads();
-    }
-    REAL sums[TOGETHER][K];
-#pragma unroll
-    for (int r = 0; r < TOGETHER; r++)
-#pragma unroll
-        for (int k = 0; k < K; k++) sums[r][k] = 0;
+    __syncthreads();
     if (staged) {
+        REAL sums[TOGETHER][K];
+#pragma unroll
+        for (int r = 0; r < TOGETHER; r++)
+#pragma unroll
+            for (int k = 0; k < K; k++) sums[r][k] = 0;
         const REAL* mine = near + (int)threadIdx.x * ROW;
         for (int s = 0; s < WIDTH; s++)
+#pragma unroll 4
             for (int j = 0; j < K; j++) {
                 REAL h[TOGETHER];
 #pragma unroll
                 for (int r = 0; r < TOGETHER; r++) h[r] = mine[(r * threads + s) * ROW + j];
 #pragma unroll
                 for (int k = 0; k < K; k++) {
-                    const REAL tap = A[(s * K + j) + k * TAPS];
+                    const REAL tap = A[s * K + j + k * TAPS];
 #pragma unroll
                     for (int r = 0; r < TOGETHER; r++) sums[r][k] += tap * h[r];
                 }
             }
-    }
 #pragma unroll
-    for (int r = 0; r < TOGETHER; r++) {
-        const row_t t = first + r * threads + threadIdx.x;
-        if (r >= each || t >= T) continue;
-        const int before = age[t], after = left[t];
-        const bool whole = staged && before == L - 1 && after == L;
+        for (int r = 0; r < TOGETHER; r++) {
+            const int row = r * threads + threadIdx.x;
+            const row_t at = (first + row) * K;
+            if (first + row >= T || (cut_off[row >> 5] >> lane & 1)) continue;
 #pragma unroll
-        for (int k = 0; k < K; k++) {
-            const REAL sum = whole ? sums[r][k] : cut_off_product(H, A, E, k, t, before, after);
-            out[t * K + k] = C ? sum - C[t * K + k] : sum;
+            for (int k = 0; k < K; k++) out[at + k] = C ? sums[r][k] - C[at + k] : sums[r][k];
         }
     }
+    int turn = 0;
+    for (int g = 0; g < rows / 32; g++)
+        for (unsigned those = cut_off[g]; those; those &= those - 1) {
+            const row_t t = first + g * 32 + __ffs((int)those) - 1;
+            const int before = age[t], after = left[t];
+            for (int k = 0; k < K; k++) {
+                if (turn++ % warps != warp) continue;
+                REAL sum = 0;
+                for (int p = lane + (L - 1 - before) * K; p < (L - 1 + after) * K; p += 32)
+                    sum += gram(A, E, k, p / K - (L - 1), p % K, after) * H[(t - (L - 1)) * K + p];
+                sum = warp_sum(sum);
+                if (lane == 0) out[t * K + k] = C ? sum - C[t * K + k] : sum;
+            }
+        }
 }
 
 // Q*F: sums over the bins less than L away, within the segment.

@@ -15,8 +15,8 @@ from motifold.engines.cuda.device import Device
 from motifold.engines.cuda.sources import DeviceSource
 from motifold.model import Array
 
-# Bytes of a block's windows, or of its X. Products of a few long blocks are faster than those of many
-# that would stay in the GPU's second-level cache. Those that are streamed wait for a copy of each.
+# Bytes of a block's windows, or of its X. Products of a few long blocks are faster than those of
+# many that would stay in the GPU's second-level cache. Those that are streamed wait for a copy.
 _BLOCK_BYTES, _STREAMED_BYTES, _LEAST_ROWS = 2**28, 2**26, 1024
 
 

@@ -12,7 +12,7 @@ from motifold.solvers import tiles
 
 # Bins of a tile without its seam: as many tiles as keep a large GPU busy, but not too short for the
 # sake of what stands around them, and not too long for their memory.
-_TILES, _SHORTEST, _LONGEST = 4096, 64, 256
+_TILES, _SHORTEST, _LONGEST = 4096, 32, 256
 
 
 @dataclass(frozen=True)
