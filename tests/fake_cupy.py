@@ -7,6 +7,7 @@ engine runs as it would on a device: ``CudaDevice``, launches, kernels and all.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -213,6 +214,18 @@ class _Stream:
     def wait_event(self, event) -> None:
         assert event is not None
 
+    def begin_capture(self) -> None:
+        raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported")
+
+    def end_capture(self) -> None:
+        raise AssertionError("nothing was begun")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error) -> None:
+        pass
+
     def synchronize(self) -> None:
         pass
 
@@ -257,7 +270,10 @@ cuda = SimpleNamespace(
     memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
     driver=SimpleNamespace(CUDADriverError=type("CUDADriverError", (RuntimeError,), {})),
     compiler=SimpleNamespace(CompileException=type("CompileException", (Exception,), {})),
+    MemoryPool=lambda: SimpleNamespace(malloc=None),
+    using_allocator=lambda allocator: nullcontext(),
     cublas=SimpleNamespace(
+        CUBLASError=type("CUBLASError", (RuntimeError,), {}),
         getMathMode=lambda handle: _mode[0],
         setMathMode=lambda handle, mode: _mode.__setitem__(0, mode),
     ),

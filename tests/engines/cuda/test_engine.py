@@ -10,6 +10,7 @@ import reference
 from cases import Case, full_cases, make_case, make_mask
 from hypothesis import given, settings
 
+import motifold.engines.cuda.engine
 import motifold.engines.cuda.tiles
 import motifold.solvers.tiles
 from motifold.engines.cpu import Workers, engine_of
@@ -63,6 +64,49 @@ def test_as_on_the_cpu(kind, solver):
     assert ours.iteration == theirs.iteration
     assert ours.now.objective == pytest.approx(theirs.now.objective, rel=1e-6)
     assert ours.kkt_residual == pytest.approx(theirs.kkt_residual, rel=1e-4)
+
+
+class Replaying(Device):
+    """It gives the same arrays every time, as a graph of a GPU does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.recorded, self.replayed = 0, 0
+
+    def record(self, work):
+        result = work()
+        self.recorded += 1
+
+        def replay():
+            self.replayed += 1
+            for old, new in zip(result, work(), strict=True):
+                old[...] = new
+            return result
+
+        return replay
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["plain", "valid", "penalties", "fixed"])
+def test_recorded_steps_are_the_same_steps(kind, dtype, monkeypatch):
+    case = replace(CASE, **KINDS[kind])
+    plain = fitted(case, Device(), HALS(), dtype)
+    monkeypatch.setattr(motifold.engines.cuda.engine, "_RECORDED_AFTER", 3)
+    device = Replaying()
+    replayed = fitted(case, device, HALS(), dtype)
+    assert device.recorded
+    assert device.replayed > 5
+    np.testing.assert_array_equal(replayed.now.H, plain.now.H)
+    np.testing.assert_array_equal(replayed.now.W, plain.now.W)
+    assert replayed.now.objective == plain.now.objective
+
+
+@pytest.mark.parametrize("kind", ["missing", "x_ortho", "ortho_H"])
+def test_what_looks_at_its_numbers_is_not_recorded(kind, monkeypatch):
+    monkeypatch.setattr(motifold.engines.cuda.engine, "_RECORDED_AFTER", 0)
+    device = Replaying()
+    fitted(replace(CASE, **KINDS[kind]), device, HALS(), faster=False)
+    assert not device.recorded
 
 
 def test_the_published_order_as_on_the_cpu():

@@ -58,6 +58,11 @@ class Compiled:
         self._moved: Any = None  # what sweeps leave behind for the next: kept, so as not to be made
         self._judged: Any = None
 
+    @property
+    def buffers(self) -> Any:
+        """Memory that launches have been given, and may be given again."""
+        return self._moved, self._judged
+
     def _each(self, module: str, kernel: str, n: int, *args: Any) -> None:
         """One thread for each of n entries, or one for several."""
         blocks = max(1, min(_BLOCKS, -(-n // _THREADS)))

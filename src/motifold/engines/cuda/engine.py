@@ -11,16 +11,20 @@ import numpy as np
 from motifold.engines.base import Step, Sums
 from motifold.engines.cpu.statistics import WStatistics
 from motifold.engines.cuda.arrays import DeviceArrays
+from motifold.engines.cuda.recording import Recording
 from motifold.engines.cuda.solving import update_H, update_W
 from motifold.engines.cuda.statistics import DeviceStatistics, Fill
 from motifold.model import Array
 from motifold.model.certificate import kkt_ratio
-from motifold.solvers import Inner, Solver
+from motifold.solvers import HALS, Inner, Solver
 
 # KKT residual above which products that only move W may be by TF32, whose error in P is 2e-4.
 _ROUGH = 0.02
 # Of what a step tells, the numbers that are of the motifs: two sums, and two of the background.
 _OF_MOTIFS = 4
+# A step is recorded after so many, where X has no more entries: the time of larger ones is not that
+# of launches.
+_RECORDED_AFTER, _LAUNCH_BOUND = 20, 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,7 @@ class CUDAEngine(DeviceArrays):
     """A problem on a GPU (or NumPy in its place); handles are its arrays."""
 
     _rough, _far = False, 0.0  # whether P is by TF32 now; the KKT residual after the last step
+    _steps = 0  # that were taken
 
     @property
     def _may_be_rough(self) -> bool:
@@ -61,6 +66,12 @@ class CUDAEngine(DeviceArrays):
 
     def _forget_products(self) -> None:
         for memo in (self._of_activations, self._columns, self._motif_problems):
+            memo.clear()
+
+    def _forget(self) -> None:
+        """All that was made of factors whose numbers may be others by now."""
+        self._forget_products()
+        for memo in (self._of_motifs, self._problems, self._filled, self._on_host):
             memo.clear()
 
     # --- one iteration ----------------------------------------------------------------------
@@ -82,20 +93,18 @@ class CUDAEngine(DeviceArrays):
         self._rough = self._may_be_rough and enough is None
         if self._rough:
             self._forget_products()  # those of a certificate are not rounded, nor these kept
-        told = self.xp.zeros(_OF_MOTIFS + 4 + 2 * self.problem.K)
-        gradient = self._residuals_of_motifs(W, H, told[:_OF_MOTIFS])
-        if enough is not None:
-            kkt_W = _kkt_of(self.device.host(told))
-            if kkt_W <= enough:
-                return Step(kkt_W)
-        of_W, all_of_W = self.motif_problem(W, H), self._all_columns(W, H)
-        W = self._updated_motifs(W, of_W, solver, inner, gradient)
-        if self.model.background:
-            _update_background(W, *all_of_W)
-        problem = self.activation_problem(W, H)
-        H = self._swept(H, problem, solver, inner)
-        self._sum_up(H, problem, told[_OF_MOTIFS:])
-        numbers = self.device.host(told)
+        recording = None if enough is not None else self._recording(W, H, solver, inner)
+        problem: Any = None
+        if recording is None:
+            told, gradient = self._told(W, H)
+            if enough is not None:
+                kkt_W = _kkt_of(self.device.host(told))
+                if kkt_W <= enough:
+                    return Step(kkt_W)
+            W, H, problem = self._taken(W, H, solver, inner, told, gradient)
+            numbers = self.device.host(told)
+        else:
+            W, H, numbers = recording.step(W, H)
         sums, kkt_W = self._sums_of(numbers[_OF_MOTIFS:], H, problem), _kkt_of(numbers)
         if self._rough:
             self._forget_products()
@@ -104,6 +113,58 @@ class CUDAEngine(DeviceArrays):
         if self.hides and followed:
             sums = self._sums(H, self._filled_problem(problem, H))
         return Step(kkt_W, W, H, sums, self._penalty(W, sums), followed)
+
+    def _told(self, W: Any, H: Any) -> tuple[Any, Any]:
+        """Room for what a step tells, the residuals of the motifs there already; their gradient."""
+        told = self.xp.zeros(_OF_MOTIFS + 4 + 2 * self.problem.K)
+        return told, self._residuals_of_motifs(W, H, told[:_OF_MOTIFS])
+
+    def _taken(
+        self, W: Any, H: Any, solver: Solver, inner: Inner, told: Any, gradient: Any
+    ) -> tuple[Any, Any, Any]:
+        """New factors and the problem in the activations; all on the device (changes told)."""
+        of_W, all_of_W = self.motif_problem(W, H), self._all_columns(W, H)
+        W = self._updated_motifs(W, of_W, solver, inner, gradient)
+        if self.model.background:
+            _update_background(W, *all_of_W)
+        problem = self.activation_problem(W, H)
+        H = self._swept(H, problem, solver, inner)
+        self._sum_up(H, problem, told[_OF_MOTIFS:])
+        return W, H, problem
+
+    @cached_property
+    def _recordings(self) -> dict[Any, Recording]:
+        return {}
+
+    @cached_property
+    def _may_be_recorded(self) -> bool:
+        """Whether a step is the same launches every time, and bound by them."""
+        penalties, problem = self.model.penalties, self.problem
+        coupled = (
+            penalties.between_activations() is not None or penalties.between_matches() is not None
+        )
+        own = coupled or self.hides or self.model.background or self.data.forbidden is not None
+        return not (own or self.data.streamed) and problem.T * problem.N <= _LAUNCH_BOUND
+
+    def _recording(self, W: Any, H: Any, solver: Solver, inner: Inner) -> Recording | None:
+        """The step that was recorded, once it pays."""
+        self._steps += 1
+        if self._steps <= _RECORDED_AFTER or type(solver) is not HALS or not self._may_be_recorded:
+            return None
+        key = solver.order, inner.max_sweeps, inner.shrink, self._rough
+        if key not in self._recordings:
+            plain = Inner(inner.max_sweeps, inner.shrink)
+
+            def body(W: Any, H: Any) -> tuple[Any, Any, Any]:
+                self._forget()
+                told, gradient = self._told(W, H)
+                W, H, _ = self._taken(W, H, solver, plain, told, gradient)
+                self._forget()
+                return W, H, told
+
+            self._recordings[key] = Recording(self.device, body, W, H)
+        found = self._recordings[key]
+        return found if found.works else None
 
     def _updated_motifs(
         self, W: Any, of_W: WStatistics, solver: Solver, inner: Inner, gradient: Any
@@ -294,13 +355,15 @@ class CUDAEngine(DeviceArrays):
         statistics.kernels.sums_H(H, gradient, C, *grams, *weights, *free, out)
 
     def _sums_of(self, numbers: Array, H: Any, problem: Any, *, brief: bool = False) -> Sums:
-        """``Sums`` from the numbers; what is optional is added up now."""
-        statistics, K = problem.statistics, self.problem.K
+        """``Sums`` from the numbers; what is optional is added up now, if there is a problem."""
+        K = self.problem.K
         fitted, slope, above, below = (float(number) for number in numbers[:4])
         each = numbers[4 : 4 + K].copy(), numbers[4 + K :].copy()
         sums = Sums(fitted, slope, above, below, *each)
-        if not brief or self.hides:
-            sums = replace(sums, **self._added(H, statistics, brief))
+        if problem is None or (brief and not self.hides):
+            return sums
+        statistics = problem.statistics
+        sums = replace(sums, **self._added(H, statistics, brief))
         if self.hides:
             sums = replace(sums, off_scale=self._off_scale(H, statistics, sums))
         return sums

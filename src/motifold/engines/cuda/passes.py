@@ -33,7 +33,8 @@ class Passes:
 
         ``rough``: P may be rounded.
         """
-        P = base = None
+        P: Any = None
+        base: Any = None
         for block in self.data.blocks():
             H_tilde = self.windows(H, block.a, block.b)
             P = _added(P, self.device.product(block.X.T, H_tilde, rough))
