@@ -260,7 +260,6 @@ def _count() -> int:
     return machine.devices
 
 
-_mode = [0]
 get_default_memory_pool = get_default_pinned_memory_pool = _Pool
 cuda = SimpleNamespace(
     Device=_Device,
@@ -272,12 +271,6 @@ cuda = SimpleNamespace(
     compiler=SimpleNamespace(CompileException=type("CompileException", (Exception,), {})),
     MemoryPool=lambda: SimpleNamespace(malloc=None),
     using_allocator=lambda allocator: nullcontext(),
-    cublas=SimpleNamespace(
-        CUBLASError=type("CUBLASError", (RuntimeError,), {}),
-        getMathMode=lambda handle: _mode[0],
-        setMathMode=lambda handle, mode: _mode.__setitem__(0, mode),
-    ),
-    device=SimpleNamespace(get_cublas_handle=lambda: 1),
     runtime=SimpleNamespace(
         CUDARuntimeError=CUDARuntimeError,
         getDeviceCount=_count,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from motifold.engines.cuda.blas import Blas, BlasError
 from motifold.engines.cuda.compiled import SOURCES, Compiled, source
 from motifold.engines.cuda.twin import Twin
 from motifold.model import Array
@@ -25,8 +26,6 @@ _INSTALL = (
 _SHARE = 0.7
 # Small arrays that are kept on a device.
 _CONSTANTS = 256
-# CUBLAS_TF32_TENSOR_OP_MATH, for which CuPy has no name.
-_TF32_MATH = 3
 
 
 class DeviceError(ValueError):
@@ -117,7 +116,7 @@ class Device:
         """A @ b; roughly: of single precision, rounded to TF32's 10 bits where it saves time."""
         if rough and a.dtype == np.float32:
             a, b = (_as_tf32(self.host(part)) for part in (a, b))
-        return self.put(a) @ self.put(b)
+        return self.put(a @ b)
 
     def record(self, work: Callable[[], Any]) -> Callable[[], Any] | None:
         """What does the work again, and gives its result; None where it cannot be recorded."""
@@ -150,6 +149,7 @@ class CudaDevice(Device):
         self.name = f"cuda:{number}"
         self._number = number
         self._entered: list[Any] = []
+        self._blas = Blas.of_cupy(cupy)
 
     def put(self, array: Any, dtype: Any = None) -> Any:
         """A copy on the device, or the array itself where it is there already."""
@@ -234,17 +234,9 @@ class CudaDevice(Device):
         return Compiled(K, L, dtype, self.xp, launch)
 
     def product(self, a: Any, b: Any, rough: bool = False) -> Any:
-        """By cuBLAS, TF32 by the mode of its handle."""
-        if not rough or a.dtype != np.float32:
-            return a @ b
-        cublas = self.xp.cuda.cublas
-        handle = self.xp.cuda.device.get_cublas_handle()
-        before = cublas.getMathMode(handle)
-        cublas.setMathMode(handle, _TF32_MATH)
-        try:
-            return a @ b
-        finally:
-            cublas.setMathMode(handle, before)
+        """By cuBLAS, where it takes such matrices; roughly there only."""
+        found = None if self._blas is None else self._blas.product(a, b, rough)
+        return a @ b if found is None else found
 
     def record(self, work: Callable[[], Any]) -> Callable[[], Any] | None:
         """A CUDA graph: it replays the same kernels over the same memory, which stays its own.
@@ -262,8 +254,8 @@ class CudaDevice(Device):
                     result = work()
                 finally:
                     graph = stream.end_capture()
-        except (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.cublas.CUBLASError):
-            return None
+        except (cupy.cuda.runtime.CUDARuntimeError, BlasError, NotImplementedError):
+            return None  # CuPy refuses to record products of its own
         buffers = [kernels.buffers for kernels in self._kernels.values()]
         kept = pool, list(self._constants.values()), buffers
 
@@ -313,7 +305,7 @@ class CudaDevice(Device):
                 "was taken is given back. Let X be streamed from the host (device_memory=1e9, in "
                 'bytes), give it as float32, or use device="cpu".'
             )
-        failures = (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError)
+        failures = (cuda.runtime.CUDARuntimeError, cuda.driver.CUDADriverError, BlasError)
         if isinstance(error, (*failures, cuda.compiler.CompileException)):
             return DeviceError(
                 f"{self.name} failed: {error}. Nothing was changed. If it was lost (reset, or "

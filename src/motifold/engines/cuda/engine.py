@@ -208,7 +208,8 @@ class CUDAEngine(DeviceArrays):
         if learnt.size:
             part, of_W = self._learnt(W), self.motif_problem(W, H)
             flat = part.reshape(of_W.P.shape)
-            gradient = of_W.gradient(flat)
+            gradient = self.device.product(flat, of_W.B)
+            gradient -= of_W.P
             penalties = self.model.penalties.for_components(learnt.size)
             weights = self._here(penalties.l1_W), self._here(penalties.l2_W)
             kernels = self.device.kernels(learnt.size, self.model.L, W.dtype)
@@ -286,7 +287,7 @@ class CUDAEngine(DeviceArrays):
         """A (K, 2L−1, K) and E (L, K, L, K) of placed motifs, as ``model.motifs.motif_grams``."""
         N, L, K = W.shape
         reverse = self.xp.ascontiguousarray(W[:, ::-1]).reshape(N, L * K)
-        E = self.xp.ascontiguousarray(reverse.T @ reverse).reshape(L, K, L, K)
+        E = self.device.product(reverse.T, reverse).reshape(L, K, L, K)
         self.kernels.diagonal_sums(E)
         A = self.xp.empty((K, 2 * L - 1, K), dtype=W.dtype)
         self.kernels.taps_of(E, A)

@@ -39,7 +39,8 @@ class Passes:
             H_tilde = self.windows(H, block.a, block.b)
             P = _added(P, self.device.product(block.X.T, H_tilde, rough))
             if gram:
-                base = _added(base, H_tilde[:, -self.K :].T @ H_tilde)
+                oldest = H_tilde[:, -self.K :]
+                base = _added(base, self.device.product(oldest.T, H_tilde))
         weights = self.data.weights
         P = P.astype(self.data.dtype, copy=False)
         return P if weights is None else P * weights, self._gram(H, base) if gram else None
@@ -53,7 +54,7 @@ class Passes:
         ends = self.data.ends
         tails = xp.empty((len(ends), L * K), dtype=self.data.dtype)
         self.kernels.windows(H, self.data.age, 0, len(ends), tails, ends)
-        sums = xp.ascontiguousarray(tails.T @ tails).reshape(L, K, L, K)
+        sums = self.device.product(tails.T, tails).reshape(L, K, L, K)
         sums[:, :, L - 1, :] = base.reshape(K, L, K).transpose(1, 2, 0).astype(sums.dtype)
         self.kernels.diagonal_sums(sums)
         return sums.reshape(L * K, L * K)
@@ -71,7 +72,8 @@ class Passes:
 
     def fitted(self, W: Any, H: Any, a: int, b: int) -> Any:
         """Rows a to b of X̂."""
-        return self.windows(H, a, b) @ W.reshape(self.data.N, self.L * self.K).T
+        flat = W.reshape(self.data.N, self.L * self.K)
+        return self.device.product(self.windows(H, a, b), flat.T)
 
     def _unexplained(self, block: Block, W: Any, H: Any) -> Any:
         """X − X̂ of a block, zero where nothing is observed."""
