@@ -180,6 +180,9 @@ class Engine(Protocol):
     def motifs(self, W: Motifs) -> Array:
         """The motifs (N, L, K), not to be changed."""
 
+    def empty_motifs(self, W: Motifs) -> np.ndarray:
+        """Indices of those without any entry above zero."""
+
     def gather(self, H: Activations) -> Array:
         """The activations (T, K), not to be changed."""
 

@@ -106,7 +106,7 @@ def revived(descent: Descent, state: LoopState, clock: Clock) -> LoopState | Non
     if not (descent.leaps and state.iteration):
         return None
     K, learnt = engine.model.K, engine.model.learnt
-    empty = learnt[~engine.motifs(now.W)[:, :, learnt].any(axis=(0, 1))]
+    empty = np.intersect1d(learnt, engine.empty_motifs(now.W))
     if not empty.size or state.tries.revivals >= _REVIVALS * K:
         return None
     found = engine.worst_window(now.W, now.H, int(empty[0]))

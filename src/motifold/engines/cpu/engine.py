@@ -196,6 +196,10 @@ class CPUEngine:
         """The array itself."""
         return W
 
+    def empty_motifs(self, W: Array) -> np.ndarray:
+        """By a look at all entries."""
+        return np.flatnonzero(~W.any(axis=(0, 1)))
+
     def gather(self, H: Array) -> Array:
         """The array itself."""
         return H

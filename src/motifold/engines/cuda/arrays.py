@@ -85,6 +85,10 @@ class DeviceArrays(CPUEngine):
         """A copy on the host, kept while the motifs are."""
         return self._on_host.get((W,), lambda: self.device.host(W))
 
+    def empty_motifs(self, W: Any) -> np.ndarray:
+        """On the host."""
+        return super().empty_motifs(self.motifs(W))
+
     def gather(self, H: Any) -> Array:
         """The same of activations."""
         return self.motifs(H)

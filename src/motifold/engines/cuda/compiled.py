@@ -19,6 +19,7 @@ SOURCES = ("passes", "sums", "hals", "ratios")
 # Threads of a block, blocks at most of a loop over entries, entries or rows of a run for sums, and
 # bytes of shared memory that every GPU grants without being asked.
 _THREADS, _BLOCKS, _RUN, _SHARED = 256, 65535, 512, 48 * 1024
+_CUT_OFF_TAPS = 2**22  # numbers of a table at most
 _LONG_RUN = 2**16  # entries of one in a loop over an array
 _WARPS, _LANES = 4, 32
 _NULL = np.uint64(0)
@@ -90,12 +91,13 @@ class Compiled:
         C = _NULL if C is None else C
         K, T = self.K, len(H)
         together = 4 if K <= 8 else 2 if K <= 16 else 1  # as passes.cu has it
-        shared = (_THREADS * together + 2 * self.L - 2) * (K | 1) * self.dtype.itemsize
+        threads = _THREADS // 2
+        shared = (threads * together + 2 * self.L - 2) * (K | 1) * self.dtype.itemsize
         staged = shared <= _SHARED
         each = together if staged else 1
         args = H, C, A, E, age, left, np.int64(T), np.int32(staged), out
-        blocks = -(-T // (_THREADS * each))
-        self._launch("passes", "gradient", blocks, _THREADS, args, shared if staged else 0)
+        blocks = -(-T // (threads * each))
+        self._launch("passes", "gradient", blocks, threads, args, shared if staged else 0)
 
     def smoothed(self, F: Any, age: Any, left: Any, out: Any) -> None:
         """Q∗F."""
@@ -212,14 +214,25 @@ class Compiled:
         size += size % 2  # the next warp's memory stays aligned
         warps, shared, scratch = self._memory(n, size)
         judges = self._judges(2 * n)
+        cut_off = self._cut_off_taps(A, E)
         for sweep in range(inner.max_sweeps):
             rule = np.int32(sweep), np.float64(inner.shrink)
             for part in range(1 + tiles.has_seams):
                 decide = np.int32(part == int(tiles.has_seams))
                 cut = tiles.table, np.int64(n), np.int32(part), decide
                 sizes = np.int32(rows), np.int32(size)
-                args = H, C, A, E, l1, l2, *cut, *sizes, *rule, *judges, scratch
+                grams = A, E, cut_off
+                args = H, C, *grams, l1, l2, *cut, *sizes, *rule, *judges, scratch
                 self._launch("hals", "sweep_H", -(-n // warps), warps * _LANES, args, shared)
+
+    def _cut_off_taps(self, A: Any, E: Any) -> Any:
+        """What a motif meets near a segment's end; null where that would be too much memory."""
+        size = (self.L - 1) * A.size
+        if not 0 < size <= _CUT_OFF_TAPS:
+            return _NULL
+        taps = self._xp.empty(size, dtype=self.dtype)
+        self._each("hals", "cut_off_taps", size, A, E, taps)
+        return taps
 
     # --- ratios -----------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from motifold.engines.base import Step, Sums
+from motifold.engines.cpu.memo import Memo
 from motifold.engines.cpu.statistics import WStatistics
 from motifold.engines.cuda.arrays import DeviceArrays
 from motifold.engines.cuda.recording import Recording
@@ -105,7 +106,9 @@ class CUDAEngine(DeviceArrays):
             numbers = self.device.host(told)
         else:
             W, H, numbers = recording.step(W, H)
-        sums, kkt_W = self._sums_of(numbers[_OF_MOTIFS:], H, problem), _kkt_of(numbers)
+        sums = self._sums_of(numbers[_OF_MOTIFS : -self.problem.K], H, problem)
+        kkt_W = _kkt_of(numbers)
+        self._powers.put((W,), numbers[-self.problem.K :].copy())
         if self._rough:
             self._forget_products()
         self._rough, self._far = False, max(kkt_W, sums.kkt)
@@ -114,9 +117,21 @@ class CUDAEngine(DeviceArrays):
             sums = self._sums(H, self._filled_problem(problem, H))
         return Step(kkt_W, W, H, sums, self._penalty(W, sums), followed)
 
+    def empty_motifs(self, W: Any) -> np.ndarray:
+        """From what the step that made them told."""
+        powers = self._powers.get((W,), lambda: self.motifs(W).max(axis=(0, 1)))
+        return np.flatnonzero(powers == 0)
+
+    @cached_property
+    def _powers(self) -> Memo:
+        return Memo(2)
+
     def _told(self, W: Any, H: Any) -> tuple[Any, Any]:
-        """Room for what a step tells, the residuals of the motifs there already; their gradient."""
-        told = self.xp.zeros(_OF_MOTIFS + 4 + 2 * self.problem.K)
+        """Room for what a step tells, the residuals of the motifs there already; their gradient.
+
+        Told are those, what ``Sums`` are made of, and the power of each new motif.
+        """
+        told = self.xp.zeros(_OF_MOTIFS + 4 + 3 * self.problem.K)
         return told, self._residuals_of_motifs(W, H, told[:_OF_MOTIFS])
 
     def _taken(
@@ -129,7 +144,9 @@ class CUDAEngine(DeviceArrays):
             _update_background(W, *all_of_W)
         problem = self.activation_problem(W, H)
         H = self._swept(H, problem, solver, inner)
-        self._sum_up(H, problem, told[_OF_MOTIFS:])
+        K = self.problem.K
+        self._sum_up(H, problem, told[_OF_MOTIFS:-K])
+        told[-K:] = self._statistics(W).A[:, self.model.L - 1].diagonal()
         return W, H, problem
 
     @cached_property

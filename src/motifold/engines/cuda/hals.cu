@@ -7,32 +7,69 @@ __device__ __forceinline__ REAL* memory_of(REAL* shared, REAL* scratch, row_t un
     return shared + (row_t)(threadIdx.x >> 5) * size;
 }
 
-// Entries of a row of B that a lane holds, and whether they fit its registers.
+// Entries of a row of W that a lane holds, and whether they fit its registers.
 #define OWNED ((L * K + 31) / 32)
-#define PREFETCHED (OWNED <= 16)
 
-// One row of W: entries in each motif, then lag. What an entry changes is read from B while the one
-// before it is worked out. inverse (M,): of the curvatures, zero where there is none.
-__device__ double sweep_row(REAL* w, REAL* g, const REAL* B, const REAL* inverse, const REAL* l1,
-                            const REAL* l2) {
+// One row of W: entries in each motif, then lag. inverse (M,): of the curvatures, zero where there
+// is none.
+#if OWNED <= 8
+// Lane i has the entries i, i + 32, … of both rows in registers; row p of B is read ahead.
+__device__ double sweep_row(REAL* shared_w, REAL* shared_g, const REAL* B, const REAL* inverse,
+                            const REAL* l1, const REAL* l2) {
     const int lane = threadIdx.x & 31, M = L * K;
+    REAL w[OWNED], g[OWNED], row[OWNED], next[OWNED];
     double squares = 0;
-#if PREFETCHED
-    REAL row[OWNED], next[OWNED];
 #pragma unroll
-    for (int r = 0; r < OWNED; r++) next[r] = lane + 32 * r < M ? B[lane + 32 * r] : (REAL)0;
-#endif
+    for (int r = 0; r < OWNED; r++) {
+        const bool there = lane + 32 * r < M;
+        w[r] = there ? shared_w[lane + 32 * r] : (REAL)0;
+        g[r] = there ? shared_g[lane + 32 * r] : (REAL)0;
+        next[r] = there ? B[lane + 32 * r] : (REAL)0;
+    }
     for (int k = 0; k < K; k++) {
         const REAL flat = l1[k], steep = l2[k];
         for (int p = k; p < M; p += K) {
-#if PREFETCHED
             const int after = p + K < M ? p + K : k + 1 < K ? k + 1 : 0;
+            REAL old = 0, slope = 0;
 #pragma unroll
             for (int r = 0; r < OWNED; r++) {
                 row[r] = next[r];
                 next[r] = lane + 32 * r < M ? B[(row_t)after * M + lane + 32 * r] : (REAL)0;
+                old = p >> 5 == r ? w[r] : old;
+                slope = p >> 5 == r ? g[r] : slope;
             }
-#endif
+            const REAL over = inverse[p];
+            old = __shfl_sync(~0u, old, p & 31);
+            slope = __shfl_sync(~0u, slope, p & 31);
+            REAL best = larger((REAL)0, old - (slope + flat + steep * old) * over);
+            if (!(over > 0)) best = 0;
+            const REAL d = best - old;
+            if (d == 0) continue;  // the same in all lanes
+            squares += (double)d * d;
+#pragma unroll
+            for (int r = 0; r < OWNED; r++) {
+                g[r] += d * row[r];
+                w[r] = lane + 32 * r == p ? best : w[r];
+            }
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < OWNED; r++)
+        if (lane + 32 * r < M) {
+            shared_w[lane + 32 * r] = w[r];
+            shared_g[lane + 32 * r] = g[r];
+        }
+    __syncwarp();
+    return squares;
+}
+#else
+__device__ double sweep_row(REAL* w, REAL* g, const REAL* B, const REAL* inverse, const REAL* l1,
+                            const REAL* l2) {
+    const int lane = threadIdx.x & 31, M = L * K;
+    double squares = 0;
+    for (int k = 0; k < K; k++) {
+        const REAL flat = l1[k], steep = l2[k];
+        for (int p = k; p < M; p += K) {
             const REAL old = w[p];
             REAL best = larger((REAL)0, old - (g[p] + flat + steep * old) * inverse[p]);
             if (!(inverse[p] > 0)) best = 0;
@@ -41,18 +78,13 @@ __device__ double sweep_row(REAL* w, REAL* g, const REAL* B, const REAL* inverse
             squares += (double)d * d;
             __syncwarp();
             if (lane == 0) w[p] = best;
-#if PREFETCHED
-#pragma unroll
-            for (int r = 0; r < OWNED; r++)
-                if (lane + 32 * r < M) g[lane + 32 * r] += d * row[r];
-#else
             for (int i = lane; i < M; i += 32) g[i] += d * B[(row_t)p * M + i];
-#endif
             __syncwarp();
         }
     }
     return squares;
 }
+#endif
 
 // One sweep over W (N, M), M = L·K, min ½w'Bw - p'w for each row; g = WB - P follows (changes W,
 // g, moved (N,), first, flags). l1, l2 (K,).
@@ -169,15 +201,27 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, REAL l1, RE
     return squares;
 }
 
+// Taps of a motif whose segment ends `left` bins after its start, for left = 1…L-1: (L-1, K, TAPS).
+extern "C" __global__ void cut_off_taps(const REAL* A, const REAL* E, REAL* out) {
+    for (row_t i = this_thread(); i < (row_t)(L - 1) * K * TAPS; i += all_threads()) {
+        const int p = (int)(i % TAPS), k = (int)(i / TAPS % K), left = 1 + (int)(i / (K * TAPS));
+        out[i] = gram(A, E, k, p / K - (L - 1), p % K, left);
+    }
+}
+
 // Entries (t, k) of a tile for t = begin…n, where the segment's end cuts the motif off: `left` bins
-// after the tile's first. The taps of the next are read while one is worked out.
-__device__ double sweep_cut_off(REAL* h, const REAL* c, const REAL* A, const REAL* E, REAL l1,
-                                REAL l2, int k, int begin, int n, int left) {
+// after the tile's first. The taps of the next are read while one is worked out; cut: as above, or
+// null where that would be too large.
+__device__ double sweep_cut_off(REAL* h, const REAL* c, const REAL* A, const REAL* E,
+                                const REAL* cut, REAL l1, REAL l2, int k, int begin, int n,
+                                int left) {
     const int lane = threadIdx.x & 31;
     constexpr bool fit = HELD <= 32;
     auto tap = [=](int t, int r) {
         const int p = lane + 32 * r;
-        return p < TAPS ? gram(A, E, k, p / K - (L - 1), p % K, left - t) : (REAL)0;
+        if (p >= TAPS) return (REAL)0;
+        if (cut) return cut[((row_t)(left - t - 1) * K + k) * TAPS + p];
+        return gram(A, E, k, p / K - (L - 1), p % K, left - t);
     };
     auto curvature_of = [=](int t) { return gram(A, E, k, 0, k, left - t) + l2; };
     REAL next[fit ? HELD : 1], next_curvature = 1, next_pull = 0;
@@ -224,7 +268,8 @@ __device__ double sweep_cut_off(REAL* h, const REAL* c, const REAL* A, const REA
 // activations and end of the segment; and one that is not used. rows: of the longest part. size:
 // numbers of a warp's memory. decide: whether this is the last part of the sweep.
 extern "C" __global__ void sweep_H(REAL* H, const REAL* C, const REAL* A, const REAL* E,
-                                   const REAL* l1, const REAL* l2, const row_t* tiles,
+                                   const REAL* cut, const REAL* l1, const REAL* l2,
+                                   const row_t* tiles,
                                    row_t n_tiles, int part, int decide, int rows, int size,
                                    int sweep, double shrink, double* moved, double* first,
                                    int* flags, REAL* scratch) {
@@ -252,7 +297,8 @@ extern "C" __global__ void sweep_H(REAL* H, const REAL* C, const REAL* A, const 
             __syncwarp();
             for (int k = 0; k < K; k++) {
                 squares += sweep_fours(h, c, A, l1[k], l2[k], k, uncut);
-                squares += sweep_cut_off(h, c, A, E, l1[k], l2[k], k, uncut, n, (int)(stop - a));
+                squares +=
+                    sweep_cut_off(h, c, A, E, cut, l1[k], l2[k], k, uncut, n, (int)(stop - a));
             }
             for (int i = lane; i < n * K; i += 32) H[a * K + i] = h[(L - 1) * K + i];
         }
