@@ -25,7 +25,7 @@ _ROUGH = 0.02
 _OF_MOTIFS = 4
 # A step is recorded after so many, where X has no more entries: the time of larger ones is not that
 # of launches.
-_RECORDED_AFTER, _LAUNCH_BOUND = 20, 2**26
+_RECORDED_AFTER, _LAUNCH_BOUND = 20, 2**30
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,75 +1,47 @@
 // Coordinate descent: one warp per row of W, one warp per tile of H. No atomics but the one that
 // tells which block is last: the same bits every time.
 
+// Read one number of every 128 bytes of n numbers, so that the cache next to the processor has them
+// all before they are wanted one after the other. What it gives is not below zero.
+__device__ REAL warmed(const REAL* array, int n, int thread, int threads) {
+    constexpr int line = 128 / sizeof(REAL);
+    REAL sum = 0;
+    for (int i = thread * line; i < n; i += threads * line) sum += fabs(array[i]);
+    return sum;
+}
+
+#define WARM (1 << 15)  // numbers at most: more would throw each other out
+
 // Memory of a warp: shared, or a place in `scratch` where it is not enough.
 __device__ __forceinline__ REAL* memory_of(REAL* shared, REAL* scratch, row_t unit, int size) {
     if (scratch) return scratch + unit * size;
     return shared + (row_t)(threadIdx.x >> 5) * size;
 }
 
-// Entries of a row of W that a lane holds, and whether they fit its registers.
+// Entries of a row of B that a lane holds, and whether they fit its registers.
 #define OWNED ((L * K + 31) / 32)
+#define AHEAD (OWNED <= 16)
 
-// One row of W: entries in each motif, then lag. inverse (M,): of the curvatures, zero where there
-// is none.
-#if OWNED <= 8
-// Lane i has the entries i, i + 32, … of both rows in registers; row p of B is read ahead.
-__device__ double sweep_row(REAL* shared_w, REAL* shared_g, const REAL* B, const REAL* inverse,
-                            const REAL* l1, const REAL* l2) {
-    const int lane = threadIdx.x & 31, M = L * K;
-    REAL w[OWNED], g[OWNED], row[OWNED], next[OWNED];
-    double squares = 0;
-#pragma unroll
-    for (int r = 0; r < OWNED; r++) {
-        const bool there = lane + 32 * r < M;
-        w[r] = there ? shared_w[lane + 32 * r] : (REAL)0;
-        g[r] = there ? shared_g[lane + 32 * r] : (REAL)0;
-        next[r] = there ? B[lane + 32 * r] : (REAL)0;
-    }
-    for (int k = 0; k < K; k++) {
-        const REAL flat = l1[k], steep = l2[k];
-        for (int p = k; p < M; p += K) {
-            const int after = p + K < M ? p + K : k + 1 < K ? k + 1 : 0;
-            REAL old = 0, slope = 0;
-#pragma unroll
-            for (int r = 0; r < OWNED; r++) {
-                row[r] = next[r];
-                next[r] = lane + 32 * r < M ? B[(row_t)after * M + lane + 32 * r] : (REAL)0;
-                old = p >> 5 == r ? w[r] : old;
-                slope = p >> 5 == r ? g[r] : slope;
-            }
-            const REAL over = inverse[p];
-            old = __shfl_sync(~0u, old, p & 31);
-            slope = __shfl_sync(~0u, slope, p & 31);
-            REAL best = larger((REAL)0, old - (slope + flat + steep * old) * over);
-            if (!(over > 0)) best = 0;
-            const REAL d = best - old;
-            if (d == 0) continue;  // the same in all lanes
-            squares += (double)d * d;
-#pragma unroll
-            for (int r = 0; r < OWNED; r++) {
-                g[r] += d * row[r];
-                w[r] = lane + 32 * r == p ? best : w[r];
-            }
-        }
-    }
-#pragma unroll
-    for (int r = 0; r < OWNED; r++)
-        if (lane + 32 * r < M) {
-            shared_w[lane + 32 * r] = w[r];
-            shared_g[lane + 32 * r] = g[r];
-        }
-    __syncwarp();
-    return squares;
-}
-#else
+// One row of W: entries in each motif, then lag. What an entry changes is read from B while the one
+// before it is worked out. inverse (M,): of the curvatures, zero where there is none.
 __device__ double sweep_row(REAL* w, REAL* g, const REAL* B, const REAL* inverse, const REAL* l1,
                             const REAL* l2) {
     const int lane = threadIdx.x & 31, M = L * K;
     double squares = 0;
+    REAL row[AHEAD ? OWNED : 1], next[AHEAD ? OWNED : 1];
+    if constexpr (AHEAD)
+#pragma unroll
+        for (int r = 0; r < OWNED; r++) next[r] = lane + 32 * r < M ? B[lane + 32 * r] : (REAL)0;
     for (int k = 0; k < K; k++) {
         const REAL flat = l1[k], steep = l2[k];
         for (int p = k; p < M; p += K) {
+            const int after = p + K < M ? p + K : k + 1 < K ? k + 1 : 0;
+            if constexpr (AHEAD)
+#pragma unroll
+                for (int r = 0; r < OWNED; r++) {
+                    row[r] = next[r];
+                    next[r] = lane + 32 * r < M ? B[(row_t)after * M + lane + 32 * r] : (REAL)0;
+                }
             const REAL old = w[p];
             REAL best = larger((REAL)0, old - (g[p] + flat + steep * old) * inverse[p]);
             if (!(inverse[p] > 0)) best = 0;
@@ -78,13 +50,18 @@ __device__ double sweep_row(REAL* w, REAL* g, const REAL* B, const REAL* inverse
             squares += (double)d * d;
             __syncwarp();
             if (lane == 0) w[p] = best;
-            for (int i = lane; i < M; i += 32) g[i] += d * B[(row_t)p * M + i];
+            if constexpr (AHEAD) {
+#pragma unroll
+                for (int r = 0; r < OWNED; r++)
+                    if (lane + 32 * r < M) g[lane + 32 * r] += d * row[r];
+            } else {
+                for (int i = lane; i < M; i += 32) g[i] += d * B[(row_t)p * M + i];
+            }
             __syncwarp();
         }
     }
     return squares;
 }
-#endif
 
 // One sweep over W (N, M), M = L·K, min ½w'Bw - p'w for each row; g = WB - P follows (changes W,
 // g, moved (N,), first, flags). l1, l2 (K,).
@@ -95,6 +72,7 @@ extern "C" __global__ void sweep_W(REAL* W, REAL* g, const REAL* B, const REAL* 
     if (sweep > 0 && flags[0]) return;
     const int lane = threadIdx.x & 31, M = L * K;
     const row_t n = (row_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
+    if (warmed(B, M * M < WARM ? M * M : WARM, threadIdx.x, blockDim.x) < 0) return;  // never
     if (n < N) {
         REAL* w = memory_of((REAL*)dynamic, scratch, n, 3 * M);
         for (int i = lane; i < M; i += 32) {
@@ -289,6 +267,10 @@ extern "C" __global__ void sweep_H(REAL* H, const REAL* C, const REAL* A, const 
         if (n > 0) {
             REAL* h = memory_of((REAL*)dynamic, scratch, tile, size);
             const REAL* c = C + a * K;
+            if (warmed(c, n * K, lane, 32) < 0) return;  // never
+            if (cut && uncut < n && warmed(cut, (L - 1) * K * TAPS < WARM ? (L - 1) * K * TAPS : WARM,
+                                           lane, 32) < 0)
+                return;
             for (int i = lane; i < (rows + 2 * L + 1) * K + 32; i += 32) {
                 const row_t t = a - (L - 1) + i / K;
                 const bool inside = t >= start && t < stop && i < (n + 2 * L - 2) * K;

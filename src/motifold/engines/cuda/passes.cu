@@ -102,8 +102,11 @@ extern "C" __global__ void gradient(const REAL* H, const REAL* C, const REAL* A,
             for (int k = 0; k < K; k++) {
                 if (turn++ % warps != warp) continue;
                 REAL sum = 0;
-                for (int p = lane + (L - 1 - before) * K; p < (L - 1 + after) * K; p += 32)
-                    sum += gram(A, E, k, p / K - (L - 1), p % K, after) * H[(t - (L - 1)) * K + p];
+#pragma unroll 8
+                for (int p = lane; p < TAPS; p += 32)
+                    if (p >= (L - 1 - before) * K && p < (L - 1 + after) * K)
+                        sum += gram(A, E, k, p / K - (L - 1), p % K, after) *
+                               H[(t - (L - 1)) * K + p];
                 sum = warp_sum(sum);
                 if (lane == 0) out[t * K + k] = C ? sum - C[t * K + k] : sum;
             }
