@@ -107,9 +107,12 @@ def bare_products(X: np.ndarray, K: int, L: int, threads: int) -> Call:
 
 def machine() -> dict[str, Any]:
     """What the numbers belong to; without rivals that are not installed."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
+    # A copy of the tree on another machine may be of no commit, or of another one.
+    commit = os.environ.get("MOTIFOLD_COMMIT") or (
+        subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True
+        ).stdout.strip()
+    )
     packages = ("numpy", "scipy", "numba", "scikit-learn", "torch", "torchnmf")
     return {
         "processor": platform.processor() or platform.machine(),

@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import gpu
 import harness
 import losses
 import run
@@ -19,7 +20,12 @@ import sound
 import streams_page
 
 FOLDER = Path(__file__).parent
-SECTIONS = {"losses": losses.page, "streams": streams_page.lines, "sound": sound.page}
+SECTIONS = {
+    "losses": losses.page,
+    "streams": streams_page.lines,
+    "sound": sound.page,
+    "gpu": gpu.section,
+}
 
 
 def write_page(page: Path, images: Path, numbers: Path) -> list[str]:

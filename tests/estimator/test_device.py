@@ -23,6 +23,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 X = make_sequences(120, 8, 2, 4, random_state=0).X
 TWIN = "cuda:twin"
+of_the_default = pytest.mark.skipif(
+    "MOTIFOLD_TEST_DEVICE" in os.environ, reason="of fits where no device is asked for"
+)
 
 
 @pytest.fixture
@@ -141,6 +144,7 @@ def test_a_fit_goes_on_where_there_is_no_gpu(tmp_path):
     assert resumed.loss_ == pytest.approx(through.loss_, rel=1e-3)
 
 
+@of_the_default
 def test_a_file_has_no_device(tmp_path):
     model = CNMF(2, 4, random_state=0, max_iter=3, device=TWIN, device_memory=1e9).fit(X)
     model.save(tmp_path / "model.npz")
@@ -276,6 +280,7 @@ def test_a_device_that_is_not_there(cupy):
 
 
 @pytest.mark.usefixtures("without_cupy")
+@of_the_default
 def test_without_cupy():
     with pytest.raises(DeviceError, match=r"motifold\[cuda12\].*motifold\[cuda13\]"):
         CNMF(2, 3, device="cuda").fit(X)

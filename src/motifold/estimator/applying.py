@@ -211,6 +211,6 @@ class Applying(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Border):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = not self.allow_negative
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.device in (None, "cpu")  # a GPU refuses it by name
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

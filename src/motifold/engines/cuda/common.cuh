@@ -54,9 +54,19 @@ __device__ void judge_sweep(const double* moved, row_t n, int sweep, double shri
     __syncthreads();
     if (!last) return;
     __threadfence();
-    double sum = 0;
-    for (row_t i = threadIdx.x; i < n; i += blockDim.x) sum += ((volatile const double*)moved)[i];
-    const double total = block_sum(sum);
+    const volatile double* all = moved;
+    const row_t step = blockDim.x;
+    double sums[4] = {0, 0, 0, 0};  // four reads that do not wait for each other
+    for (row_t i = threadIdx.x; i < n; i += 4 * step) {
+        const double one = all[i], two = i + step < n ? all[i + step] : 0.0;
+        const double three = i + 2 * step < n ? all[i + 2 * step] : 0.0;
+        const double four = i + 3 * step < n ? all[i + 3 * step] : 0.0;
+        sums[0] += one;
+        sums[1] += two;
+        sums[2] += three;
+        sums[3] += four;
+    }
+    const double total = block_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
     if (threadIdx.x == 0) {
         if (sweep == 0) first[0] = total;
         flags[0] = total <= shrink * shrink * first[0];

@@ -201,13 +201,13 @@ __device__ double sweep_cut_off(REAL* h, const REAL* c, const REAL* A, const REA
         if (cut) return cut[((row_t)(left - t - 1) * K + k) * TAPS + p];
         return gram(A, E, k, p / K - (L - 1), p % K, left - t);
     };
-    auto curvature_of = [=](int t) { return gram(A, E, k, 0, k, left - t) + l2; };
-    REAL next[fit ? HELD : 1], next_curvature = 1, next_pull = 0;
+    REAL next[fit ? HELD : 1], next_inverse = 1, next_pull = 0;
     auto fetch = [&](int t) {
         if constexpr (fit)
 #pragma unroll
             for (int r = 0; r < HELD; r++) next[r] = tap(t, r);
-        next_curvature = curvature_of(t);
+        const REAL curvature = gram(A, E, k, 0, k, left - t) + l2;
+        next_inverse = curvature > 0 ? 1 / curvature : (REAL)0;
         next_pull = c[t * K + k];
     };
     double squares = 0;
@@ -217,7 +217,7 @@ __device__ double sweep_cut_off(REAL* h, const REAL* c, const REAL* A, const REA
         if constexpr (fit)
 #pragma unroll
             for (int r = 0; r < HELD; r++) now[r] = next[r];
-        const REAL curvature = next_curvature, pull = next_pull;
+        const REAL inverse = next_inverse, pull = next_pull;
         if (t + 1 < n) fetch(t + 1);
         REAL slope = 0;
         const REAL* p = h + t * K + lane;
@@ -230,7 +230,7 @@ __device__ double sweep_cut_off(REAL* h, const REAL* c, const REAL* A, const REA
         REAL* place = h + (t + L - 1) * K + k;
         const REAL old = *place;
         slope = warp_sum(slope) - pull + l1 + l2 * old;
-        const REAL best = curvature > 0 ? larger((REAL)0, old - slope / curvature) : (REAL)0;
+        const REAL best = inverse > 0 ? larger((REAL)0, old - slope * inverse) : (REAL)0;
         const REAL d = best - old;
         if (d == 0) continue;  // the same in all lanes
         squares += (double)d * d;
