@@ -90,7 +90,7 @@ def test_fits_are_as_good_as_on_the_cpu(gpu, settings):
         CNMF(3, 10, random_state=0, max_iter=200, device=device, **settings).fit(X)
         for device in ("cuda", "cpu")
     )
-    assert ours.loss_ == pytest.approx(theirs.loss_, rel=0.02)
+    assert ours.loss_ <= 1.02 * theirs.loss_  # the minima may differ
 
 
 def test_streams(gpu):

@@ -249,6 +249,7 @@ class CudaDevice(Device):
         try:
             with cupy.cuda.using_allocator(pool.malloc), stream:
                 work()  # what is made once, compiled or copied from the host, is made now
+                stream.synchronize()  # other streams use the same memory next
                 stream.begin_capture()
                 try:
                     result = work()
