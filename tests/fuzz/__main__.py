@@ -14,14 +14,14 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from fuzz import child, problems, reading, suite
+from fuzz import child, engines, problems, reading, suite
 from fuzz.mutations import damaged, forged
 from fuzz.record import ROOT, Record, write_page
 from fuzz.seeds import Seed, make_all, read_list
 
 ARCHIVES = {"npz", "model", "checkpoint", "sweep store"}
 # Of the time; what a share leaves over goes to the next.
-SHARES = {"files": 0.45, "fits": 0.35, "suite": 0.2}
+SHARES = {"files": 0.4, "fits": 0.2, "engines": 0.25, "suite": 0.15}
 _FITS = child.Limits(cpu=60, wall=600.0)
 
 
@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     first = chosen.seed if chosen.seed is not None else random.SystemRandom().randrange(2**32)
     print(f"seed {first}")
     rng, record = random.Random(first), Record(chosen.faults)
-    parts = {"files": try_files, "fits": try_fits, "suite": try_suite}
+    parts = {"files": try_files, "fits": try_fits, "engines": try_engines, "suite": try_suite}
     shares = SHARES if chosen.only is None else {chosen.only: 1.0}
     end = time.monotonic()
     for part, share in shares.items():
@@ -141,16 +141,33 @@ def copied(file: Seed, folder: Path) -> Path:
 def try_fits(record: Record, rng: random.Random, end: float, batch: int = 25) -> None:
     """Property after property, a batch of problems each, until the time is over."""
     problems.warm_up()
+    try_properties(record, problems.PROPERTIES, rng, end, batch)
+
+
+def try_engines(record: Record, rng: random.Random, end: float, batch: int = 10) -> None:
+    """The same on every engine, against the oracle."""
+    engines.warm_up()
+    try_properties(record, engines.PROPERTIES, rng, end, batch)
+
+
+def try_properties(
+    record: Record, properties: engines.Properties, rng: random.Random, end: float, batch: int
+) -> None:
+    """A batch of each in turn; the first round is whole."""
     rounds = 0
     while time.monotonic() < end or not rounds:
-        for kind in problems.PROPERTIES:
-            try_property(record, kind, rng.randrange(2**32), batch)
+        for kind in properties:
+            if rounds and time.monotonic() >= end:
+                return
+            try_property(record, properties, kind, rng.randrange(2**32), batch)
         rounds += 1
 
 
-def try_property(record: Record, kind: str, number: int, batch: int) -> None:
+def try_property(
+    record: Record, properties: engines.Properties, kind: str, number: int, batch: int
+) -> None:
     """Problems that hypothesis draws; each in a process of its own. All faults are kept."""
-    check, strategy = problems.PROPERTIES[kind]
+    check, strategy = properties[kind]
 
     @seed(number)
     @settings(
@@ -181,7 +198,7 @@ def replay(path: Path) -> int:
     """Try a fault again; 0 if it is gone."""
     told = json.loads(path.read_text())
     if "problem" in told:
-        check = problems.PROPERTIES[told["kind"]][0]
+        check = (problems.PROPERTIES | engines.PROPERTIES)[told["kind"]][0]
         outcome = child.run(lambda: check(told["problem"]), limits=_FITS)
     elif "tests" in told:
         print(f"pytest --hypothesis-profile=fuzz --hypothesis-seed={told['seed']}", *told["tests"])

@@ -83,21 +83,25 @@ def case_of(problem: Problem) -> Case:
     return Case(X, case.W, case.H, case.lengths, case.boundary, case.penalties, mask, fixed)
 
 
-def fitted(problem: Problem, case: Case, **options: Any) -> CNMF:
+def fitted(
+    problem: Problem, case: Case, *, kind: type[CNMF] = CNMF, X: Any = None, **options: Any
+) -> CNMF:
+    """A fit of the problem; ``X``: the same data in another form."""
     given, dtype = {}, problem["dtype"]
     if problem["given"] in ("motifs", "both") or problem["fixed"]:
         motifs = np.ldexp(case.W, problem["start_power"]).transpose(2, 1, 0)
         given["components_init"] = motifs.astype(dtype)
     if problem["given"] in ("activations", "both"):
         given["activations_init"] = np.ldexp(case.H, problem["start_power"]).astype(dtype)
-    model = CNMF(
+    model = kind(
         problem["K"], problem["L"], solver=SOLVERS[problem["solver"]], random_state=0, n_jobs=1,
         fixed_components=case.fixed,
         **{name: problem[name] for name in (
             "boundary", "acceleration", "center", "normalize", "n_init", "max_iter", "tol")},
         **problem["penalties"],
     ).set_params(**options)  # fmt: skip
-    return model.fit(case.X, lengths=case.lengths, mask=case.observed, **given)
+    X = case.X if X is None else X
+    return model.fit(X, lengths=case.lengths, mask=case.observed, **given)
 
 
 def warm_up() -> None:
@@ -141,10 +145,10 @@ def _check_descent(case: Case, model: CNMF) -> None:
     assert rises.max(initial=0) <= 0, f"J rises by {rises.max() / J.max():.1e} of itself"
 
 
-def descends(problem: Problem) -> None:
+def descends(problem: Problem, fit: Callable[[Problem, Case], CNMF] = fitted) -> None:
     """J never rises; J and the loss are those of the factors, by the oracle."""
     case = case_of(problem)
-    model = fitted(problem, case)
+    model = fit(problem, case)
     _check_factors(model)
     _check_descent(case, model)
     W, H = _factors(model)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fuzz import mutations, problems, reading, seeds
+from fuzz import engines, mutations, problems, reading, seeds
 from fuzz.child import Outcome
 from fuzz.record import ROOT, Record, write_page
+from motifold.engines.cuda.twin import Twin
 from motifold.io.reading import READERS
 
 linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="as on Linux")
@@ -133,6 +134,23 @@ def test_an_ordinary_problem_has_every_property(kind):
         "center": False, "normalize": True, "n_init": 1, "max_iter": 400, "tol": 1e-3,
     }  # fmt: skip
     problems.PROPERTIES[kind][0](ordinary)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", engines.PROPERTIES)
+def test_every_engine_has_every_property(kind):
+    engines.PROPERTIES[kind][0](engines.ordinary(kind))
+
+
+def test_an_engine_that_is_wrong_is_seen(monkeypatch):
+    """Sums that are a hundredth off."""
+    sums = Twin.sums_H
+    monkeypatch.setattr(
+        Twin, "sums_H", lambda self, H, g, C, *rest: sums(self, H, g, 1.01 * C, *rest)
+    )
+    kind = "cuda (twin): steps"
+    with pytest.raises(AssertionError, match="J told is off"):
+        engines.PROPERTIES[kind][0](engines.ordinary(kind))
 
 
 def test_the_page_has_what_was_found(tmp_path):
