@@ -320,7 +320,8 @@ def _check_factors(
 def _check_alike(name: str, problem: Problem, found: Any, expected: Any) -> None:
     """The same bits as in one thread, or the same numbers but for rounding."""
     for F, G, what in zip(found, expected, ("W", "H"), strict=True):
-        if name in SAME_BITS and problem["beta"] == 2:
+        # A single feature: BLAS may take a row for a column.
+        if name in SAME_BITS and problem["beta"] == 2 and problem["N"] > 1:
             assert np.array_equal(F, G), f"{what} has other bits than in one thread"
         elif problem["dtype"] == "float64":
             off = float(np.abs(F - G).max()) / (float(np.abs(G).max()) or 1.0)
@@ -360,7 +361,7 @@ def losses_go_down(name: str, problem: Problem) -> None:
             _check_factors(problem, case, W, new_W, new_H)
             halfway = _check_deviance(problem, case, engine, cpu, new_W, H)
             after = _check_deviance(problem, case, engine, cpu, new_W, new_H)
-            slack = ROUNDING[problem["dtype"]] * (abs(before) + case.X.size)
+            slack = _rounding(problem) * (abs(before) + case.X.size)
             assert halfway <= before + slack, "J rises with W"
             assert after <= halfway + slack, "J rises with H"
             if name != "cpu":
@@ -369,10 +370,15 @@ def losses_go_down(name: str, problem: Problem) -> None:
             W, H = new_W, new_H
 
 
+def _rounding(problem: Problem) -> float:
+    """Below β = 1 the divergence is steep where X̂ is no more than the floor: u^β magnifies."""
+    return max(ROUNDING[problem["dtype"]], 1e-6 if problem["beta"] < 1 else 0.0)
+
+
 def _check_deviance(
     problem: Problem, case: Case, engine: Any, cpu: Any, W: np.ndarray, H: np.ndarray
 ) -> float:
-    beta, tol = problem["beta"], ROUNDING[problem["dtype"]]
+    beta, tol = problem["beta"], _rounding(problem)
     case, floor = _scaled(engine, case), reference_of(cpu.problem).floor
     found = engine.assess_ratios(engine.put_motifs(W), engine.put(H))
     expected = reference.beta_objective(

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fuzz import engines
 from fuzz.problems import PROPERTIES
 
 USUAL: dict[str, Any] = {
@@ -45,3 +46,99 @@ def test_it_is_mended(name):
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", RuntimeWarning)
         check(USUAL | problem)
+
+
+# Of single engines; the rest of each problem is ``engines.ORDINARY``.
+FOUND_ON_ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
+    # Blocks have no rows before their own to add to.
+    "a single lag on disk": (
+        "cpu, on disk: steps",
+        {
+            "block": 1,
+            "shards": 1,
+            "hands": 1,
+            "kept": False,
+            "lengths": [1],
+            "N": 1,
+            "K": 1,
+            "L": 1,
+            "zeros": 0.0,
+            "steps": 1,
+        },
+    ),
+    "the same by another loss": (
+        "cpu, on disk: other losses",
+        {
+            "block": 1,
+            "shards": 1,
+            "hands": 1,
+            "kept": False,
+            "lengths": [1],
+            "N": 1,
+            "K": 1,
+            "L": 1,
+            "zeros": 0.0,
+            "steps": 1,
+            "beta": 0.0,
+        },
+    ),
+    # MU passed it on: activations below zero.
+    "rounding of FFTs below zero": (
+        "cpu, by FFT: steps",
+        {
+            "block": 7,
+            "shards": 1,
+            "kept": False,
+            "lengths": [4, 46, 6],
+            "K": 3,
+            "L": 5,
+            "boundary": "valid",
+            "seed": 35888,
+            "zeros": 0.8,
+            "power": -20,
+            "hidden": "few",
+            "fixed": True,
+            "solver": "mu",
+            "steps": 1,
+        },
+    ),
+    # Of a cluster, where other shards do: an AssertionError.
+    "a shard that hides nothing": (
+        "dask: fits",
+        {
+            "lengths": [21, 24, 1],
+            "N": 1,
+            "K": 3,
+            "L": 14,
+            "boundary": "valid",
+            "seed": 107,
+            "dtype": "float32",
+            "penalties": {
+                "l1_W": 0.1,
+                "l2_W": 0.1,
+                "l1_H": 0.1,
+                "l2_H": 0.3,
+                "x_ortho": 1.0,
+                "ortho_H": 20.0,
+                "ortho_W": 20.0,
+            },
+            "hidden": "most",
+            "given": "activations",
+            "fixed": True,
+            "solver": "mu",
+            "max_iter": 1,
+            "tol": 0.0,
+            "tile": 7,
+            "block": 20,
+            "shards": 4,
+            "hands": 3,
+            "kept": False,
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND_ON_ENGINES)
+def test_it_is_mended_on_the_engine(name):
+    kind, problem = FOUND_ON_ENGINES[name]
+    engines.PROPERTIES[kind][0](engines.ORDINARY | problem)

@@ -142,7 +142,7 @@ def correlation(problem: Problem, W: Array, workers: Workers) -> Array:
         _correlate_part(whole, W_tilde, C, workers)
     for _, part in [] if whole.readable else batches(problem, whole):
         halos = _correlate_part(part, W_tilde, C, workers)
-        add_to_rows_before(part, halos.reshape(-1, L - 1, K), C)
+        add_to_rows_before(part, halos.reshape(len(halos), L - 1, K), C)
     if whole.scale != 1:
         C *= problem.dtype.type(whole.scale)
     return C

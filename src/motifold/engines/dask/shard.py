@@ -139,9 +139,12 @@ class ShardEngine(CPUEngine):
         return self._inner(statistics.C, H), power
 
     def overlap(self, problem: CPUProblem, H: Array) -> float:
-        """⟨C, H⟩ of what is observed."""
-        assert problem.statistics.fill is not None
-        return self._inner(problem.statistics.fill.C, H)
+        """⟨C, H⟩ of what is observed, which is everything where this shard hides nothing."""
+        statistics = problem.statistics
+        if statistics.fill is not None:
+            return self._inner(statistics.fill.C, H)
+        C = statistics.C if statistics.C_data is None else statistics.C_data
+        return self._inner(C, H)
 
     def own_residual(self, W: Array, H: Array) -> float:
         """‖X − X̂‖² of its own rows."""

@@ -112,7 +112,7 @@ def of_activations(problem: Problem, W: Array, H: Array, workers: Workers) -> Ra
             halos, more = set_part(part)
             divergence += more
             for before, target in zip(halos, C, strict=True):
-                add_to_rows_before(part, before.reshape(-1, L - 1, K), target)
+                add_to_rows_before(part, before.reshape(len(before), L - 1, K), target)
     below = C[1] if two else _placed_sums(problem, W)
     return Ratios(C[0], below, settled_divergence(problem, divergence))
 
