@@ -102,6 +102,21 @@ FOUND_ON_ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
             "steps": 1,
         },
     ),
+    # A motif of nothing but the rounding of FFTs: activations of 1e16.
+    "a motif of rounding": (
+        "cpu, by FFT: steps",
+        {
+            "tile": 7,
+            "block": 17,
+            "shards": 4,
+            "hands": 1,
+            "lengths": [5, 60, 46],
+            "N": 5,
+            "K": 3,
+            "seed": 81551,
+            "zeros": 0.97,
+        },
+    ),
     # Of a cluster, where other shards do: an AssertionError.
     "a shard that hides nothing": (
         "dask: fits",

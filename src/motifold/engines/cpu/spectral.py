@@ -11,6 +11,7 @@ last L−1 bins goes by matrix products, whose rounding is that of each entry.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -57,6 +58,10 @@ def _transform_length(L: int) -> int:
     return 1 << (_LENGTHS_OF_A_BLOCK * L - 1).bit_length()
 
 
+# What a transform rounds, in units of the precision and of the norms of what is multiplied.
+_ROUNDED = 4
+
+
 class Spectra:
     """The data of a problem in transformed blocks."""
 
@@ -99,7 +104,31 @@ class Spectra:
         for part in parts:
             total += part
         sums = fft.irfft(np.conj(total, out=total), n=self.n, axis=0)[:L]
-        return ends + sums.transpose(1, 0, 2).reshape(N, L * K)
+        return self._without_rounding(ends + sums.transpose(1, 0, 2).reshape(N, L * K), H)
+
+    def _without_rounding(self, P: Array, H: Array) -> Array:
+        """P with zeros where it is less than a transform may round (changes it).
+
+        A motif of nothing but rounding would need activations as large as rounding is small. Data
+        below zero may cancel to anything: there it stays.
+        """
+        if self.problem.model.signed:
+            return P
+        rounding = _ROUNDED * np.finfo(self.problem.dtype).eps
+        least = rounding * np.outer(self._norms, np.linalg.norm(H, axis=0))
+        entries = P.reshape(len(P), self.problem.L, -1)
+        entries[entries < least[:, None]] = 0
+        return P
+
+    @cached_property
+    def _norms(self) -> Array:
+        """(N,), of the features over all of the recording."""
+        power = np.zeros(self.problem.N)
+        for blocks in self.groups:
+            for block in blocks:
+                X = self.problem.scaled_block(*block)
+                power += np.einsum("tn,tn->n", X, X, dtype=np.float64)
+        return np.sqrt(power)
 
     def correlation(self, W: Array, workers: Workers) -> Array:
         """Pass 2: C[t, k] = Σ_ℓ Σ_n W[n, ℓ, k] X[t+ℓ, n] as (T, K)."""

@@ -202,7 +202,7 @@ def _products(problem: Problem, H: Array, workers: Workers) -> tuple[Array, Arra
     if problem.sparse:
         P = sparse.lag_products(problem, H, workers)
     if spectra is not None:
-        P = newest_first(_as_signed(problem, spectra.products(H, workers)), L)
+        P = newest_first(spectra.products(H, workers), L)
     elif problem.weights is not None:
         P = P * problem.weights[:, None, None]
     return P.reshape(N, L * K).astype(dtype, copy=False), base
@@ -212,18 +212,15 @@ def data_correlation(problem: Problem, W: Array, workers: Workers) -> Array:
     """Data pass 2 without the Grams: C = W⋆X (T, K), zero where no motif may start."""
     spectra = _spectra(problem)
     if spectra is not None:
-        C = _as_signed(problem, spectra.correlation(W, workers))
+        C = spectra.correlation(W, workers)
+        if not problem.model.signed:  # rounding may be below zero
+            np.maximum(C, 0, out=C)
     else:
         weighed = W if problem.weights is None else W * problem.weights[:, None, None]
         C = (sparse if problem.sparse else passes).correlation(problem, weighed, workers)
     if problem.boundary == "valid":
         C[~problem.allowed, : problem.model.n_motifs] = 0
     return C
-
-
-def _as_signed(problem: Problem, products: Array) -> Array:
-    """What FFTs gave, without the rounding that is below zero where X is not (changes it)."""
-    return products if problem.model.signed else np.maximum(products, 0, out=products)
 
 
 def h_statistics(problem: Problem, W: Array, workers: Workers) -> HStatistics:
