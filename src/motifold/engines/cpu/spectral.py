@@ -104,10 +104,10 @@ class Spectra:
         for part in parts:
             total += part
         sums = fft.irfft(np.conj(total, out=total), n=self.n, axis=0)[:L]
-        return self._without_rounding(ends + sums.transpose(1, 0, 2).reshape(N, L * K), H)
+        return ends + self._without_rounding(sums, uncut).transpose(1, 0, 2).reshape(N, L * K)
 
     def _without_rounding(self, P: Array, H: Array) -> Array:
-        """P with zeros where it is less than a transform may round (changes it).
+        """P (L, N, K) with zeros where it is less than a transform may round (changes it).
 
         A motif of nothing but rounding would need activations as large as rounding is small. Data
         below zero may cancel to anything: there it stays.
@@ -115,9 +115,7 @@ class Spectra:
         if self.problem.model.signed:
             return P
         rounding = _ROUNDED * np.finfo(self.problem.dtype).eps
-        least = rounding * np.outer(self._norms, np.linalg.norm(H, axis=0))
-        entries = P.reshape(len(P), self.problem.L, -1)
-        entries[entries < least[:, None]] = 0
+        P[P < rounding * np.outer(self._norms, np.linalg.norm(H, axis=0))] = 0
         return P
 
     @cached_property
