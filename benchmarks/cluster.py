@@ -48,7 +48,7 @@ def cluster(n: int, **options: Any) -> Iterator[Any]:
     settings = {"distributed.deploy.lost-worker-timeout": "600s"}
     with (
         dask.config.set(settings),
-        LocalCluster(n, threads_per_worker=1, dashboard_address=":0", **options) as local,
+        LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0", **options) as local,
         Client(local, direct_to_workers=True) as client,
     ):
         yield client
@@ -179,7 +179,7 @@ def iteration_seconds(
     of the tree, about), every shard its edges in each sweep; W goes to every worker.
     """
     shards = min(max(16, T * N * 4 / 2**26), 1024)
-    per_bin = numbers["speed"]["1"]["processor"] / 10**6 * (N / 100)
+    per_bin = numbers["speed"]["1"]["wall"] / 10**6 * (N / 100)
     empty = {int(k): v["empty"] for k, v in numbers["rounds"].items()}
     slope = max(0.0, (empty[max(empty)] - empty[1]) / (max(empty) - 1))
     P = 8 * (N * L * K + (L * K) ** 2)
@@ -199,14 +199,23 @@ def model(numbers: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def workers_at_most(numbers: dict[str, Any], link: float) -> int:
+    """The number of workers at which more of them no longer help: what grows meets what shrinks."""
+    n = 1
+    while True:
+        parts = iteration_seconds(numbers, BINS, FEATURES, n, link)
+        if parts["computing"] <= parts["rounds"] + parts["link"]:
+            return n
+        n += max(1, n // 50)
+
+
 PARTS = {"equality": equality, "speed": speed, "centre": centre, "rounds": rounds, "kills": kills}
 
 
 TEXT = """# How a cluster scales
 
-Written by `benchmarks/cluster.py --page` from what it measured on worker processes of one machine
-with {cores} cores, which others used at the same time: wall times are upper bounds, processor
-seconds are not disturbed.
+Written by `benchmarks/cluster.py --page` from what it measured at commit {commit} on worker
+processes of one machine with {cores} cores.
 
 | measured | |
 |---|---|
@@ -217,7 +226,8 @@ seconds are not disturbed.
 A model of an iteration with K = 5, L = 20. Computing: measured per bin, divided among workers of
 one thread each. Six rounds: measured, with what each further worker adds. The client's link: parts
 of P and B from every worker, edges of shards, motifs to every worker. Reading the data happens once
-and is not in it. Nothing here has run on more than four processes.
+and is not in it. Nothing here has run on more than four processes, and a link between machines has
+a latency of its own that a loopback has not.
 
 ![Seconds of an iteration over the number of workers](../images/scaling.svg)
 
@@ -226,9 +236,10 @@ and is not in it. Nothing here has run on more than four processes.
 {predicted}
 
 It stops scaling where rounds and link, which grow with the number of workers, take as long as the
-computing, which shrinks. Two things would move that point: sums of P taken among the workers, by a
-tree of them, so that the link carries one P and not one for each; and calls that reach workers by
-a tree. Workers with more threads do both at once, since there are fewer of them.
+computing, which shrinks: by this model at about {ends}.
+Two things would move that point: sums of P taken among the workers, by a tree of them, so that the
+link carries one P and not one for each; and calls that reach workers by a tree. Workers with more
+threads do both at once, since there are fewer of them.
 """
 
 
@@ -248,9 +259,8 @@ def page(numbers: dict[str, Any]) -> str:
         "1, 2 and 4 workers": bits[equal["same bits"]],
         "J beside that of `motifold.CNMF`, 20 iterations": f"apart by {equal['apart']:.0e} at most"
         f" (both end by {equal['stop'][0]})",
-        f"an iteration of {size}, processor seconds of the busiest": f"{of_two['processor']}: "
-        f"{ratio['processor']} times less",
-        "the same, wall seconds of the best iteration": f"{of_two['wall']}: {ratio['wall']} times",
+        f"an iteration of {size}, seconds of the best": f"{of_two['wall']}: {ratio['wall']} times",
+        "processor seconds of the busiest worker, the start among them": of_two["processor"],
         f"the centre's own time per iteration at {centre_['shards']} shards": (
             f"{1e3 * centre_['centre']:.1f} ms"
         ),
@@ -268,6 +278,10 @@ def page(numbers: dict[str, Any]) -> str:
     ]
     return TEXT.format(
         cores=numbers["machine"]["cores"],
+        commit=numbers["machine"]["commit"],
+        ends=" and ".join(
+            f"{workers_at_most(numbers, link):,} workers ({name})" for name, link in LINKS.items()
+        ),
         measured="\n".join(f"| {what} | {value} |" for what, value in measured.items()),
         predicted="\n".join(predicted),
     )

@@ -25,7 +25,7 @@ def test_a_killed_worker_costs_no_bit_and_leaves_nothing(recording):
     options = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with (
         dask.config.set(patient),
-        distributed.LocalCluster(2, **options) as cluster,
+        distributed.LocalCluster(n_workers=2, **options) as cluster,
         distributed.Client(cluster, direct_to_workers=True) as client,
     ):
         calm.client = client

@@ -114,8 +114,8 @@ class Spectra:
         """
         if self.problem.model.signed:
             return P
-        rounding = _ROUNDED * np.finfo(self.problem.dtype).eps
-        P[P < rounding * np.outer(self._norms, np.linalg.norm(H, axis=0))] = 0
+        norms = np.outer(self._norms, np.linalg.norm(H, axis=0))
+        P[_ROUNDED * np.finfo(self.problem.dtype).eps * norms > P] = 0
         return P
 
     @cached_property
