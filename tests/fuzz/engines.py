@@ -380,7 +380,8 @@ def losses_go_down(name: str, problem: Problem) -> None:
 
 def _rounding(problem: Problem) -> float:
     """Below β = 1 the divergence is steep where X̂ is no more than the floor: u^β magnifies."""
-    return max(ROUNDING[problem["dtype"]], 1e-6 if problem["beta"] < 1 else 0.0)
+    steep = {"float64": 1e-6, "float32": 5e-3}[problem["dtype"]]
+    return steep if problem["beta"] < 1 else ROUNDING[problem["dtype"]]
 
 
 def _check_deviance(

@@ -56,8 +56,9 @@ def test_hals(order, case: Case):
     close(ours[0], naive[0])
     norms = [np.linalg.norm(W, axis=(0, 1)) for W in (ours[0], naive[0])]
     if any(np.any((norm > 0) & (norm < 1e-10)) for norm in norms):
-        # A motif of the size of a rounding error: its activations are 0 or huge, by that error.
-        np.testing.assert_allclose(objective(case, *ours), objective(case, *naive), atol=1e-9)
+        # A motif of the size of a rounding error: its activations are 0 or huge, by that error,
+        # and J with them. It does not rise.
+        assert objective(case, *ours) <= objective(case, case.W, case.H) + 1e-9
     else:
         close(ours[1], naive[1])
 
