@@ -54,10 +54,9 @@ def test_hals(order, case: Case):
     ours = iterate(HALS(order), case, n=1)
     naive = iterate_naively(reference.hals_step, case, n=1, order=order)
     close(ours[0], naive[0])
-    norms = [np.linalg.norm(W, axis=(0, 1)) for W in (ours[0], naive[0])]
-    if any(np.any((norm > 0) & (norm < 1e-10)) for norm in norms):
-        # A motif of the size of a rounding error: its activations are 0 or huge, by that error,
-        # and J with them. It does not rise.
+    if any(np.any((W > 0) & (W < 1e-10)) for W in (ours[0], naive[0])):
+        # Where a motif, or what the end leaves of it, is a rounding error, activations are 0 or
+        # huge, by that error, and J with them. It does not rise.
         assert objective(case, *ours) <= objective(case, case.W, case.H) + 1e-9
     else:
         close(ours[1], naive[1])
