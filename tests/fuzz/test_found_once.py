@@ -48,40 +48,15 @@ def test_it_is_mended(name):
         check(USUAL | problem)
 
 
+SMALLEST: dict[str, Any] = {
+    "lengths": [1], "N": 1, "K": 1, "L": 1, "zeros": 0.0, "block": 1, "shards": 1, "hands": 1,
+    "kept": False, "steps": 1,
+}  # fmt: skip
 # Of single engines; the rest of each problem is ``engines.ORDINARY``.
 FOUND_ON_ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
     # Blocks have no rows before their own to add to.
-    "a single lag on disk": (
-        "cpu, on disk: steps",
-        {
-            "block": 1,
-            "shards": 1,
-            "hands": 1,
-            "kept": False,
-            "lengths": [1],
-            "N": 1,
-            "K": 1,
-            "L": 1,
-            "zeros": 0.0,
-            "steps": 1,
-        },
-    ),
-    "the same by another loss": (
-        "cpu, on disk: other losses",
-        {
-            "block": 1,
-            "shards": 1,
-            "hands": 1,
-            "kept": False,
-            "lengths": [1],
-            "N": 1,
-            "K": 1,
-            "L": 1,
-            "zeros": 0.0,
-            "steps": 1,
-            "beta": 0.0,
-        },
-    ),
+    "a single lag on disk": ("cpu, on disk: steps", SMALLEST),
+    "the same by another loss": ("cpu, on disk: other losses", SMALLEST | {"beta": 0.0}),
     # MU passed it on: activations below zero.
     "rounding of FFTs below zero": (
         "cpu, by FFT: steps",

@@ -1,17 +1,6 @@
 // Coordinate descent: one warp per row of W, one warp per tile of H. No atomics but the one that
 // tells which block is last: the same bits every time.
 
-// Read one number of every 128 bytes of n numbers, so that the cache next to the processor has them
-// all before they are wanted one after the other. What it gives is not below zero.
-__device__ REAL warmed(const REAL* array, int n, int thread, int threads) {
-    constexpr int line = 128 / sizeof(REAL);
-    REAL sum = 0;
-    for (int i = thread * line; i < n; i += threads * line) sum += fabs(array[i]);
-    return sum;
-}
-
-#define WARM (1 << 15)  // numbers at most: more would throw each other out
-
 // Memory of a warp: shared, or a place in `scratch` where it is not enough.
 __device__ __forceinline__ REAL* memory_of(REAL* shared, REAL* scratch, row_t unit, int size) {
     if (scratch) return scratch + unit * size;
@@ -72,7 +61,6 @@ extern "C" __global__ void sweep_W(REAL* W, REAL* g, const REAL* B, const REAL* 
     if (sweep > 0 && flags[0]) return;
     const int lane = threadIdx.x & 31, M = L * K;
     const row_t n = (row_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
-    if (warmed(B, M * M < WARM ? M * M : WARM, threadIdx.x, blockDim.x) < 0) return;  // never
     if (n < N) {
         REAL* w = memory_of((REAL*)dynamic, scratch, n, 3 * M);
         for (int i = lane; i < M; i += 32) {
@@ -267,10 +255,6 @@ extern "C" __global__ void sweep_H(REAL* H, const REAL* C, const REAL* A, const 
         if (n > 0) {
             REAL* h = memory_of((REAL*)dynamic, scratch, tile, size);
             const REAL* c = C + a * K;
-            if (warmed(c, n * K, lane, 32) < 0) return;  // never
-            if (cut && uncut < n && warmed(cut, (L - 1) * K * TAPS < WARM ? (L - 1) * K * TAPS : WARM,
-                                           lane, 32) < 0)
-                return;
             for (int i = lane; i < (rows + 2 * L + 1) * K + 32; i += 32) {
                 const row_t t = a - (L - 1) + i / K;
                 const bool inside = t >= start && t < stop && i < (n + 2 * L - 2) * K;
