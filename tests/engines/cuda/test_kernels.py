@@ -33,6 +33,7 @@ class Shape:
         segment, t = np.repeat(np.arange(len(self.lengths)), self.lengths), np.arange(T)
         self.age = np.minimum(t - edges[segment], L - 1).astype(np.uint16)
         self.left = np.minimum(edges[segment + 1] - t, L).astype(np.uint16)
+        self.cut_off = np.flatnonzero((self.age < L - 1) | (self.left < L))
         self.W = rng.random((N, L, K)).astype(self.dtype)
         self.H = (rng.random((T, K)) * (rng.random((T, K)) < 0.5)).astype(self.dtype)
         self.X = rng.random((T, N))
@@ -111,7 +112,8 @@ def test_gradient(shape, both, subtract):
     def make(kernel):
         out = np.full_like(shape.H, np.nan)
         C = shape.C if subtract else None
-        kernel.gradient(shape.H, C, shape.A, shape.E, shape.age, shape.left, out)
+        rows = shape.age, shape.left, shape.cut_off
+        kernel.gradient(shape.H, C, shape.A, shape.E, *rows, out)
         return (out,)
 
     fit = reference.reconstruct(shape.W, shape.H, shape.lengths)

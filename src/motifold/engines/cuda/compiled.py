@@ -15,13 +15,15 @@ import numpy as np
 from motifold.engines.cuda.tiles import Tiles
 from motifold.solvers import Inner
 
-SOURCES = ("passes", "sums", "hals", "ratios")
+OF_EVERY_FIT = ("passes", "sums", "hals")
+SOURCES = (*OF_EVERY_FIT, "ratios")
 # Threads of a block, blocks at most of a loop over entries, entries or rows of a run for sums, and
 # bytes of shared memory that every GPU grants without being asked.
 _THREADS, _BLOCKS, _RUN, _SHARED = 256, 65535, 512, 48 * 1024
 _CUT_OFF_TAPS = 2**22  # numbers of a table at most
 _LONG_RUN = 2**16  # entries of one in a loop over an array
 _WARPS, _LANES = 4, 32
+_SMALL = 256  # blocks of a gradient that keep a large GPU busy
 _NULL = np.uint64(0)
 
 
@@ -86,18 +88,24 @@ class Compiled:
         size = (n + self.L) * self.K
         self._each("passes", "add_lags", size, Y, left, np.int64(first), np.int64(n), C)
 
-    def gradient(self, H: Any, C: Any, A: Any, E: Any, age: Any, left: Any, out: Any) -> None:
+    def gradient(
+        self, H: Any, C: Any, A: Any, E: Any, age: Any, left: Any, cut_off: Any, out: Any
+    ) -> None:
         """A∗H − C, or A∗H."""
         C = _NULL if C is None else C
         K, T = self.K, len(H)
         together = 4 if K <= 8 else 2 if K <= 16 else 1  # as passes.cu has it
-        threads = _THREADS // 2
+        # A small problem spreads over more blocks.
+        threads = min(_THREADS // 2, max(_LANES, T // (_SMALL * together) // _LANES * _LANES))
         shared = (threads * together + 2 * self.L - 2) * (K | 1) * self.dtype.itemsize
-        staged = shared <= _SHARED
-        each = together if staged else 1
-        args = H, C, A, E, age, left, np.int64(T), np.int32(staged), out
-        blocks = -(-T // (threads * each))
-        self._launch("passes", "gradient", blocks, threads, args, shared if staged else 0)
+        main, alone, n = -(-T // (threads * together)), cut_off, len(cut_off)
+        if shared > _SHARED:
+            main, shared, alone, n = 0, 0, _NULL, T
+        warps = threads // _LANES
+        blocks = main + -(-n * K // warps)
+        if blocks:
+            args = H, C, A, E, age, left, np.int64(T), alone, np.int64(n), np.int32(main), out
+            self._launch("passes", "gradient", blocks, threads, args, shared)
 
     def smoothed(self, F: Any, age: Any, left: Any, out: Any) -> None:
         """Q∗F."""

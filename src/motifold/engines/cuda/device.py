@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, cached_property
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property, lru_cache
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from motifold.engines.cuda.blas import Blas, BlasError
-from motifold.engines.cuda.compiled import SOURCES, Compiled, source
+from motifold.engines.cuda.compiled import OF_EVERY_FIT, SOURCES, Compiled, source
 from motifold.engines.cuda.twin import Twin
 from motifold.model import Array
 
@@ -26,6 +27,8 @@ _INSTALL = (
 _SHARE = 0.7
 # Small arrays that are kept on a device.
 _CONSTANTS = 256
+# Sets of kernels that a process keeps, each for one K, L and precision.
+_KEPT = 128
 
 
 class DeviceError(ValueError):
@@ -218,18 +221,12 @@ class CudaDevice(Device):
         return np.frombuffer(memory, dtype, size).reshape(shape)
 
     def _new_kernels(self, K: int, L: int, dtype: np.dtype) -> Any:
-        modules = {
-            name: self.xp.RawModule(code=source(name, K, L, dtype), options=("--std=c++17",))
-            for name in SOURCES
-        }
-        found: dict[str, Any] = {}
+        functions = _functions(self._number, K, L, dtype)
 
         def launch(
             module: str, kernel: str, blocks: int, threads: int, args: Sequence[Any], shared: int
         ) -> None:
-            if kernel not in found:
-                found[kernel] = modules[module].get_function(kernel)
-            found[kernel]((blocks,), (threads,), tuple(args), shared_mem=shared)
+            functions[module, kernel]((blocks,), (threads,), tuple(args), shared_mem=shared)
 
         return Compiled(K, L, dtype, self.xp, launch)
 
@@ -313,6 +310,40 @@ class CudaDevice(Device):
                 "taken by another process), start Python anew; `motifold doctor` tells its state."
             )
         return None
+
+
+class _Functions(dict[tuple[str, str], Any]):
+    """Kernels by module and name, compiled when the first of a module is asked for.
+
+    Those of every fit are compiled together: NVRTC does not hold Python's lock.
+    """
+
+    def __init__(self, number: int, K: int, L: int, dtype: np.dtype) -> None:
+        super().__init__()
+        cupy = _cupy()
+        self._device = cupy.cuda.Device(number)
+        self._modules = {
+            name: cupy.RawModule(code=source(name, K, L, dtype), options=("--std=c++17",))
+            for name in SOURCES
+        }
+        with ThreadPoolExecutor(len(OF_EVERY_FIT)) as pool:
+            for _ in pool.map(self._compile, OF_EVERY_FIT):
+                pass  # an error is raised here
+
+    def _compile(self, name: str) -> None:
+        with self._device:
+            self._modules[name].compile()
+
+    def __missing__(self, key: tuple[str, str]) -> Any:
+        module, kernel = key
+        self[key] = self._modules[module].get_function(kernel)
+        return self[key]
+
+
+@lru_cache(maxsize=_KEPT)
+def _functions(number: int, K: int, L: int, dtype: np.dtype) -> _Functions:
+    """The kernels of a device, kept from fit to fit: a sweep makes many of the same shape."""
+    return _Functions(number, K, L, dtype)
 
 
 def _as_tf32(array: Array) -> Array:

@@ -80,43 +80,81 @@ extern "C" __global__ void sweep_W(REAL* W, REAL* g, const REAL* B, const REAL* 
     judge_sweep(moved, N, sweep, shrink, first, flags);
 }
 
-// Numbers that a lane holds in registers: of the taps of one motif, and of the taps shifted by up to
-// three bins; whether they fit.
-#define HELD ((TAPS + 31) / 32)
+// Numbers that a lane holds in registers, of the taps shifted by up to three bins; whether they fit.
 #define SPANNED ((TAPS + 3 * K + 31) / 32)
 constexpr bool FIT = SPANNED <= (sizeof(REAL) == 4 ? 32 : 16);
 
-// Entries (t, k) of one tile for t = 0…n, none of them cut off: four together, whose slopes are dot
-// products over the lanes, reduced together; what their own moves change is added as scalars. A
-// number of H is read once for all four, which meet it with taps that are shifted instead.
+// Taps of a motif whose segment ends `left` bins after its start, for left = 1…L-1: (L-1, K, TAPS).
+extern "C" __global__ void cut_off_taps(const REAL* A, const REAL* E, REAL* out) {
+    for (row_t i = this_thread(); i < (row_t)(L - 1) * K * TAPS; i += all_threads()) {
+        const int p = (int)(i % TAPS), k = (int)(i / TAPS % K), left = 1 + (int)(i / (K * TAPS));
+        out[i] = gram(A, E, k, p / K - (L - 1), p % K, left);
+    }
+}
+
+// Entries (t, k) of one tile for t = begin…n: four together, whose slopes are dot products over the
+// lanes, reduced together; what their own moves change is added as scalars. A number of H is read
+// once for all four, which meet it with taps that are shifted instead.
 // h: rows of H from L-1 before the first on, zeros behind them; c: rows of C. Changes h.
-__device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, REAL l1, REAL l2, int k,
-                              int n) {
+// CUT: the segment ends `left` bins after the tile's first, and cuts the motif off in all of these
+// bins: each has taps of its own, from `cut` (see above), or from the Grams where that is null.
+template <bool CUT>
+__device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL* E, const REAL* cut,
+                              REAL l1, REAL l2, int k, int begin, int n, int left) {
     const int lane = threadIdx.x & 31, i = lane >> 3;  // lanes 0-7 get bin t, 8-15 t + 1, …
-    const REAL* taps = A + k * TAPS;
-    auto shifted = [=](int bins, int r) {
+    auto shifted = [=](int t, int bins, int r) {
         const int place = lane + 32 * r - bins * K;
-        return place >= 0 && place < TAPS ? taps[place] : (REAL)0;
+        if (place < 0 || place >= TAPS) return (REAL)0;
+        if (!CUT) return A[k * TAPS + place];
+        if (t + bins >= n) return (REAL)0;
+        const int after = left - t - bins;
+        if (cut) return cut[((row_t)(after - 1) * K + k) * TAPS + place];
+        return gram(A, E, k, place / K - (L - 1), place % K, after);
     };
-    REAL kept[4][FIT ? SPANNED : 1];
-    if constexpr (FIT)
+    // Of the motif in four bins, the products that their own moves need: 0-3 of bin `to` with
+    // itself, 4 of 1 with 0, 5-6 of 2 with 0 and 1, 7-9 of 3 with 0, 1 and 2. One for each lane.
+    const int to = lane < 4 ? lane : lane < 5 ? 1 : lane < 7 ? 2 : 3;
+    const int with = lane < 4 ? lane : lane < 5 ? 0 : lane < 7 ? lane - 5 : lane - 7;
+    auto own = [=](int t) {
+        if (lane > 9 || to - with >= L || (CUT && t + to >= n)) return (REAL)0;
+        const REAL found = gram(A, E, k, with - to, k, CUT ? left - t - to : L);
+        if (lane > 3) return found;
+        return found + l2 > 0 ? 1 / (found + l2) : (REAL)0;
+    };
+    constexpr bool HELD = FIT && !CUT;
+    REAL kept[4][HELD ? SPANNED : 1], mine = own(begin);
+    if constexpr (HELD)
 #pragma unroll
         for (int r = 0; r < SPANNED; r++)
 #pragma unroll
-            for (int bins = 0; bins < 4; bins++) kept[bins][r] = shifted(bins, r);
-    const REAL* own = taps + (L - 1) * K + k;
-    const REAL a0 = own[0] + l2, a1 = L > 1 ? own[K] : 0;
-    const REAL a2 = L > 2 ? own[2 * K] : 0, a3 = L > 3 ? own[3 * K] : 0;
-    const REAL inverse = a0 > 0 ? 1 / a0 : (REAL)0, keep = a0 > 0;
+            for (int bins = 0; bins < 4; bins++) kept[bins][r] = shifted(0, bins, r);
+    REAL v0, v1, v2, v3, a10, a20, a21, a30, a31, a32;
+    auto spread = [&] {
+        v0 = __shfl_sync(~0u, mine, 0);
+        v1 = CUT ? __shfl_sync(~0u, mine, 1) : v0;
+        v2 = CUT ? __shfl_sync(~0u, mine, 2) : v0;
+        v3 = CUT ? __shfl_sync(~0u, mine, 3) : v0;
+        a10 = __shfl_sync(~0u, mine, 4);
+        a20 = __shfl_sync(~0u, mine, 5);
+        a21 = CUT ? __shfl_sync(~0u, mine, 6) : a10;
+        a30 = __shfl_sync(~0u, mine, 7);
+        a31 = CUT ? __shfl_sync(~0u, mine, 8) : a20;
+        a32 = CUT ? __shfl_sync(~0u, mine, 9) : a10;
+    };
+    auto best = [](REAL old, REAL slope, REAL inverse) {
+        return inverse > 0 ? larger((REAL)0, old - slope * inverse) : (REAL)0;
+    };
     double squares = 0;
-    REAL next = i < n ? c[i * K + k] : (REAL)0;
-    for (int t = 0; t < n; t += 4) {
+    if (begin >= n) return squares;
+    if (!CUT) spread();
+    REAL next = begin + i < n ? c[(begin + i) * K + k] : (REAL)0;
+    for (int t = begin; t < n; t += 4) {
         const bool there = t + i < n;
         const REAL pull = next;
         next = t + 4 + i < n ? c[(t + 4 + i) * K + k] : (REAL)0;
         REAL s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         const REAL* p = h + t * K + lane;
-        if constexpr (FIT) {
+        if constexpr (HELD) {
 #pragma unroll
             for (int r = 0; r < SPANNED; r++) {
                 const REAL value = p[32 * r];
@@ -129,11 +167,15 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, REAL l1, RE
 #pragma unroll 4
             for (int r = 0; r < SPANNED; r++) {
                 const REAL value = p[32 * r];
-                s0 += shifted(0, r) * value;
-                s1 += shifted(1, r) * value;
-                s2 += shifted(2, r) * value;
-                s3 += shifted(3, r) * value;
+                s0 += shifted(t, 0, r) * value;
+                s1 += shifted(t, 1, r) * value;
+                s2 += shifted(t, 2, r) * value;
+                s3 += shifted(t, 3, r) * value;
             }
+        }
+        if (CUT) {
+            spread();
+            mine = own(t + 4);
         }
         const bool u = lane & 16, v = lane & 8;
         const REAL x = (u ? s2 : s0) + __shfl_xor_sync(~0u, u ? s0 : s2, 16);
@@ -151,79 +193,15 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, REAL l1, RE
         s1 = __shfl_sync(~0u, slope, 8);
         s2 = __shfl_sync(~0u, slope, 16);
         s3 = __shfl_sync(~0u, slope, 24);
-        const REAL n0 = larger((REAL)0, h0 - s0 * inverse) * keep, d0 = n0 - h0;
-        const REAL n1 = larger((REAL)0, h1 - (s1 + d0 * a1) * inverse) * keep;
-        const REAL d1 = t + 1 < n ? n1 - h1 : 0;
-        const REAL n2 = larger((REAL)0, h2 - (s2 + d0 * a2 + d1 * a1) * inverse) * keep;
-        const REAL d2 = t + 2 < n ? n2 - h2 : 0;
-        const REAL n3 = larger((REAL)0, h3 - (s3 + d0 * a3 + d1 * a2 + d2 * a1) * inverse) * keep;
+        const REAL n0 = best(h0, s0, v0), d0 = n0 - h0;
+        const REAL n1 = best(h1, s1 + d0 * a10, v1), d1 = t + 1 < n ? n1 - h1 : 0;
+        const REAL n2 = best(h2, s2 + d0 * a20 + d1 * a21, v2), d2 = t + 2 < n ? n2 - h2 : 0;
+        const REAL n3 = best(h3, s3 + d0 * a30 + d1 * a31 + d2 * a32, v3);
         const REAL d3 = t + 3 < n ? n3 - h3 : 0;
         if (d0 == 0 && d1 == 0 && d2 == 0 && d3 == 0) continue;  // the same in all lanes
         squares += (double)d0 * d0 + (double)d1 * d1 + (double)d2 * d2 + (double)d3 * d3;
         __syncwarp();
         if ((lane & 7) == 0 && there) *place = i == 0 ? n0 : i == 1 ? n1 : i == 2 ? n2 : n3;
-        __syncwarp();
-    }
-    return squares;
-}
-
-// Taps of a motif whose segment ends `left` bins after its start, for left = 1…L-1: (L-1, K, TAPS).
-extern "C" __global__ void cut_off_taps(const REAL* A, const REAL* E, REAL* out) {
-    for (row_t i = this_thread(); i < (row_t)(L - 1) * K * TAPS; i += all_threads()) {
-        const int p = (int)(i % TAPS), k = (int)(i / TAPS % K), left = 1 + (int)(i / (K * TAPS));
-        out[i] = gram(A, E, k, p / K - (L - 1), p % K, left);
-    }
-}
-
-// Entries (t, k) of a tile for t = begin…n, where the segment's end cuts the motif off: `left` bins
-// after the tile's first. The taps of the next are read while one is worked out; cut: as above, or
-// null where that would be too large.
-__device__ double sweep_cut_off(REAL* h, const REAL* c, const REAL* A, const REAL* E,
-                                const REAL* cut, REAL l1, REAL l2, int k, int begin, int n,
-                                int left) {
-    const int lane = threadIdx.x & 31;
-    constexpr bool fit = HELD <= 32;
-    auto tap = [=](int t, int r) {
-        const int p = lane + 32 * r;
-        if (p >= TAPS) return (REAL)0;
-        if (cut) return cut[((row_t)(left - t - 1) * K + k) * TAPS + p];
-        return gram(A, E, k, p / K - (L - 1), p % K, left - t);
-    };
-    REAL next[fit ? HELD : 1], next_inverse = 1, next_pull = 0;
-    auto fetch = [&](int t) {
-        if constexpr (fit)
-#pragma unroll
-            for (int r = 0; r < HELD; r++) next[r] = tap(t, r);
-        const REAL curvature = gram(A, E, k, 0, k, left - t) + l2;
-        next_inverse = curvature > 0 ? 1 / curvature : (REAL)0;
-        next_pull = c[t * K + k];
-    };
-    double squares = 0;
-    if (begin < n) fetch(begin);
-    for (int t = begin; t < n; t++) {
-        REAL now[fit ? HELD : 1];
-        if constexpr (fit)
-#pragma unroll
-            for (int r = 0; r < HELD; r++) now[r] = next[r];
-        const REAL inverse = next_inverse, pull = next_pull;
-        if (t + 1 < n) fetch(t + 1);
-        REAL slope = 0;
-        const REAL* p = h + t * K + lane;
-        if constexpr (fit) {
-#pragma unroll
-            for (int r = 0; r < HELD; r++) slope += now[r] * p[32 * r];
-        } else {
-            for (int r = 0; r < HELD; r++) slope += tap(t, r) * p[32 * r];
-        }
-        REAL* place = h + (t + L - 1) * K + k;
-        const REAL old = *place;
-        slope = warp_sum(slope) - pull + l1 + l2 * old;
-        const REAL best = inverse > 0 ? larger((REAL)0, old - slope * inverse) : (REAL)0;
-        const REAL d = best - old;
-        if (d == 0) continue;  // the same in all lanes
-        squares += (double)d * d;
-        __syncwarp();
-        if (lane == 0) *place = best;
         __syncwarp();
     }
     return squares;
@@ -262,9 +240,11 @@ extern "C" __global__ void sweep_H(REAL* H, const REAL* C, const REAL* A, const 
             }
             __syncwarp();
             for (int k = 0; k < K; k++) {
-                squares += sweep_fours(h, c, A, l1[k], l2[k], k, uncut);
+                const int left = (int)(stop - a);
                 squares +=
-                    sweep_cut_off(h, c, A, E, cut, l1[k], l2[k], k, uncut, n, (int)(stop - a));
+                    sweep_fours<false>(h, c, A, E, cut, l1[k], l2[k], k, 0, uncut, left);
+                squares +=
+                    sweep_fours<true>(h, c, A, E, cut, l1[k], l2[k], k, uncut, n, left);
             }
             for (int i = lane; i < n * K; i += 32) H[a * K + i] = h[(L - 1) * K + i];
         }

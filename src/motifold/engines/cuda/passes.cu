@@ -41,31 +41,23 @@ extern "C" __global__ void add_lags(const REAL* Y, const unsigned short* left, r
 // Numbers of a row of H in shared memory: an odd one, so that 32 rows lie in 32 banks.
 #define ROW (K | 1)
 
-// A*H - C, or A*H where C is null. staged: whether shared memory holds the rows that a block needs,
-// TOGETHER for each of its threads and L-1 on either side. Rows near the start or the end of a
-// segment are left to whole warps, all of them where nothing is staged.
+// A*H - C, or A*H where C is null. The first `staged` blocks have TOGETHER rows for each thread, with
+// L-1 on either side in shared memory; rows whose windows leave the segment are left out there. A
+// warp of the other blocks has one of those, for one motif: they are listed in `cut_off` (n,), or
+// are all the rows where that is null.
 extern "C" __global__ void gradient(const REAL* H, const REAL* C, const REAL* A, const REAL* E,
                                     const unsigned short* age, const unsigned short* left, row_t T,
-                                    int staged, REAL* out) {
+                                    const row_t* cut_off, row_t n, int staged, REAL* out) {
     extern __shared__ double dynamic[];
-    SHARED unsigned cut_off[32];
-    REAL* near = (REAL*)dynamic;
-    const int threads = (int)blockDim.x, lane = threadIdx.x & 31;
-    const int warp = threadIdx.x >> 5, warps = threads >> 5, rows = threads * (staged ? TOGETHER : 1);
-    const row_t first = (row_t)blockIdx.x * rows;
-    for (int g = warp; g < rows / 32; g += warps) {
-        const row_t t = first + g * 32 + lane;
-        const bool whole = staged && t < T && age[t] == L - 1 && left[t] == L;
-        const unsigned those = __ballot_sync(~0u, t < T && !whole);
-        if (lane == 0) cut_off[g] = those;
-    }
-    if (staged)
+    if ((int)blockIdx.x < staged) {
+        REAL* near = (REAL*)dynamic;
+        const int threads = (int)blockDim.x, rows = threads * TOGETHER;
+        const row_t first = (row_t)blockIdx.x * rows;
         for (int i = threadIdx.x; i < (rows + 2 * L - 2) * K; i += threads) {
             const row_t t = first - (L - 1) + i / K;
             near[i / K * ROW + i % K] = t >= 0 && t < T ? H[t * K + i % K] : (REAL)0;
         }
-    __syncthreads();
-    if (staged) {
+        __syncthreads();
         REAL sums[TOGETHER][K];
 #pragma unroll
         for (int r = 0; r < TOGETHER; r++)
@@ -87,30 +79,28 @@ extern "C" __global__ void gradient(const REAL* H, const REAL* C, const REAL* A,
             }
 #pragma unroll
         for (int r = 0; r < TOGETHER; r++) {
-            const int row = r * threads + threadIdx.x;
-            const row_t at = (first + row) * K;
-            if (first + row >= T || (cut_off[row >> 5] >> lane & 1)) continue;
+            const row_t t = first + r * threads + threadIdx.x;
+            if (t >= T || age[t] != L - 1 || left[t] != L) continue;
 #pragma unroll
-            for (int k = 0; k < K; k++) out[at + k] = C ? sums[r][k] - C[at + k] : sums[r][k];
-        }
-    }
-    int turn = 0;
-    for (int g = 0; g < rows / 32; g++)
-        for (unsigned those = cut_off[g]; those; those &= those - 1) {
-            const row_t t = first + g * 32 + __ffs((int)those) - 1;
-            const int before = age[t], after = left[t];
             for (int k = 0; k < K; k++) {
-                if (turn++ % warps != warp) continue;
-                REAL sum = 0;
-#pragma unroll 8
-                for (int p = lane; p < TAPS; p += 32)
-                    if (p >= (L - 1 - before) * K && p < (L - 1 + after) * K)
-                        sum += gram(A, E, k, p / K - (L - 1), p % K, after) *
-                               H[(t - (L - 1)) * K + p];
-                sum = warp_sum(sum);
-                if (lane == 0) out[t * K + k] = C ? sum - C[t * K + k] : sum;
+                const row_t at = t * K + k;
+                out[at] = C ? sums[r][k] - C[at] : sums[r][k];
             }
         }
+        return;
+    }
+    const int lane = threadIdx.x & 31, warps = (int)blockDim.x >> 5;
+    const row_t turn = (row_t)((int)blockIdx.x - staged) * warps + (threadIdx.x >> 5);
+    if (turn >= n * K) return;
+    const row_t t = cut_off ? cut_off[turn / K] : turn / K;
+    const int k = (int)(turn % K), before = age[t], after = left[t];
+    REAL sum = 0;
+#pragma unroll 8
+    for (int p = lane; p < TAPS; p += 32)
+        if (p >= (L - 1 - before) * K && p < (L - 1 + after) * K)
+            sum += gram(A, E, k, p / K - (L - 1), p % K, after) * H[(t - (L - 1)) * K + p];
+    sum = warp_sum(sum);
+    if (lane == 0) out[t * K + k] = C ? sum - C[t * K + k] : sum;
 }
 
 // Q*F: sums over the bins less than L away, within the segment.

@@ -43,7 +43,7 @@ class DeviceStatistics:
 
     def _product(self, H: Any, C: Any) -> Any:
         out = self.data.device.xp.empty(H.shape, dtype=H.dtype)
-        rows = self.data.age, self.data.left
+        rows = self.data.age, self.data.left, self.data.cut_off
         self.kernels.gradient(H, C, self.A, self.E, *rows, out)
         return out
 

@@ -47,9 +47,17 @@ class Twin:
         C[begin : first + n] += sums
 
     def gradient(
-        self, H: Array, C: Array | None, A: Array, E: Array, age: Array, left: Array, out: Array
+        self,
+        H: Array,
+        C: Array | None,
+        A: Array,
+        E: Array,
+        age: Array,
+        left: Array,
+        cut_off: Array,
+        out: Array,
     ) -> None:
-        """A∗H − C, or A∗H (changes out)."""
+        """A∗H − C, or A∗H (changes out). ``cut_off``: rows whose windows leave the segment."""
         L, T = self.L, len(H)
         taps = cut_off_taps(A, E)
         t = np.arange(T)
