@@ -14,7 +14,7 @@ import numpy as np
 from motifold.engines.cuda.compiled import SOURCES, Compiled, source
 
 HEADER = Path(__file__).with_name("lanes.h")
-_KERNEL = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
+_KERNEL = re.compile(r'extern "C" __global__ (?:__launch_bounds__\([^)]*\) )?void (\w+)\(([^)]*)\)')
 
 
 def parameters(text: str) -> dict[str, list[str]]:

@@ -235,7 +235,8 @@ class Compiled:
 
     def _cut_off_taps(self, A: Any, E: Any) -> Any:
         """What a motif meets near a segment's end; null where that would be too much memory."""
-        size = (self.L - 1) * A.size
+        row = -(-(2 * self.L - 1) * self.K // _LANES) * _LANES  # as hals.cu has it: CUT_ROW
+        size = (self.L - 1) * self.K * row
         if not 0 < size <= _CUT_OFF_TAPS:
             return _NULL
         taps = self._xp.empty(size, dtype=self.dtype)

@@ -80,15 +80,26 @@ extern "C" __global__ void sweep_W(REAL* W, REAL* g, const REAL* B, const REAL* 
     judge_sweep(moved, N, sweep, shrink, first, flags);
 }
 
-// Numbers that a lane holds in registers, of the taps shifted by up to three bins; whether they fit.
+// Numbers that a lane holds in registers: of the taps of one motif, and of the taps shifted by up to
+// three bins; whether they fit.
+#define HELD ((TAPS + 31) / 32)
 #define SPANNED ((TAPS + 3 * K + 31) / 32)
 constexpr bool FIT = SPANNED <= (sizeof(REAL) == 4 ? 32 : 16);
+constexpr bool CUT_FIT = HELD <= (sizeof(REAL) == 4 ? 16 : 8);
+// Blocks of sweep_H that a multiprocessor's 64k registers are to be enough for.
+constexpr int WANTED = (FIT ? 4 * SPANNED * (int)sizeof(REAL) / 4 : 32) + 64;
+constexpr int BLOCKS = 512 / WANTED < 2 ? 2 : 512 / WANTED;
+// Rows of the table of taps that are cut off, and numbers of one: zeros behind, for whole warps.
+#define CUTS (L > 1 ? L - 1 : 1)
+#define CUT_ROW (HELD * 32)
 
-// Taps of a motif whose segment ends `left` bins after its start, for left = 1…L-1: (L-1, K, TAPS).
+// Taps of a motif whose segment ends `left` bins after its start, for left = 1…L-1:
+// (K, L-1, CUT_ROW), zeros behind the TAPS.
 extern "C" __global__ void cut_off_taps(const REAL* A, const REAL* E, REAL* out) {
-    for (row_t i = this_thread(); i < (row_t)(L - 1) * K * TAPS; i += all_threads()) {
-        const int p = (int)(i % TAPS), k = (int)(i / TAPS % K), left = 1 + (int)(i / (K * TAPS));
-        out[i] = gram(A, E, k, p / K - (L - 1), p % K, left);
+    for (row_t i = this_thread(); i < (row_t)K * CUTS * CUT_ROW; i += all_threads()) {
+        const int p = (int)(i % CUT_ROW), at = (int)(i / CUT_ROW);
+        const int k = at / CUTS, left = 1 + at % CUTS;
+        out[i] = p < TAPS ? gram(A, E, k, p / K - (L - 1), p % K, left) : (REAL)0;
     }
 }
 
@@ -102,32 +113,40 @@ template <bool CUT>
 __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL* E, const REAL* cut,
                               REAL l1, REAL l2, int k, int begin, int n, int left) {
     const int lane = threadIdx.x & 31, i = lane >> 3;  // lanes 0-7 get bin t, 8-15 t + 1, …
-    auto shifted = [=](int t, int bins, int r) {
+    auto shifted = [=](int bins, int r) {
         const int place = lane + 32 * r - bins * K;
-        if (place < 0 || place >= TAPS) return (REAL)0;
-        if (!CUT) return A[k * TAPS + place];
-        if (t + bins >= n) return (REAL)0;
-        const int after = left - t - bins;
-        if (cut) return cut[((row_t)(after - 1) * K + k) * TAPS + place];
-        return gram(A, E, k, place / K - (L - 1), place % K, after);
+        return place >= 0 && place < TAPS ? A[k * TAPS + place] : (REAL)0;
+    };
+    const REAL* rows = cut ? cut + (row_t)k * CUTS * CUT_ROW : 0;
+    auto cut_off = [=](int t, int place) {  // the tap of bin t
+        const int after = left - t;
+        if (after < 1) return (REAL)0;
+        if (rows) return rows[(after - 1) * CUT_ROW + place];
+        return place < TAPS ? gram(A, E, k, place / K - (L - 1), place % K, after) : (REAL)0;
     };
     // Of the motif in four bins, the products that their own moves need: 0-3 of bin `to` with
     // itself, 4 of 1 with 0, 5-6 of 2 with 0 and 1, 7-9 of 3 with 0, 1 and 2. One for each lane.
     const int to = lane < 4 ? lane : lane < 5 ? 1 : lane < 7 ? 2 : 3;
     const int with = lane < 4 ? lane : lane < 5 ? 0 : lane < 7 ? lane - 5 : lane - 7;
+    const int own_place = (L - 1 + with - to) * K + k;
     auto own = [=](int t) {
-        if (lane > 9 || to - with >= L || (CUT && t + to >= n)) return (REAL)0;
-        const REAL found = gram(A, E, k, with - to, k, CUT ? left - t - to : L);
+        if (lane > 9 || to - with >= L) return (REAL)0;
+        const REAL found = CUT ? cut_off(t + to, own_place) : A[k * TAPS + own_place];
         if (lane > 3) return found;
         return found + l2 > 0 ? 1 / (found + l2) : (REAL)0;
     };
-    constexpr bool HELD = FIT && !CUT;
-    REAL kept[4][HELD ? SPANNED : 1], mine = own(begin);
-    if constexpr (HELD)
+    constexpr bool PLAIN_FIT = FIT && !CUT;
+    constexpr int FEW = PLAIN_FIT ? SPANNED : CUT && CUT_FIT ? HELD : 1;
+    REAL kept[4][FEW], mine = 0;
+    auto fetch = [&](int t) {
+        mine = own(t);
+        if constexpr (PLAIN_FIT || (CUT && CUT_FIT))
 #pragma unroll
-        for (int r = 0; r < SPANNED; r++)
+            for (int r = 0; r < FEW; r++)
 #pragma unroll
-            for (int bins = 0; bins < 4; bins++) kept[bins][r] = shifted(0, bins, r);
+                for (int bins = 0; bins < 4; bins++)
+                    kept[bins][r] = CUT ? cut_off(t + bins, lane + 32 * r) : shifted(bins, r);
+    };
     REAL v0, v1, v2, v3, a10, a20, a21, a30, a31, a32;
     auto spread = [&] {
         v0 = __shfl_sync(~0u, mine, 0);
@@ -146,6 +165,7 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL*
     };
     double squares = 0;
     if (begin >= n) return squares;
+    fetch(begin);
     if (!CUT) spread();
     REAL next = begin + i < n ? c[(begin + i) * K + k] : (REAL)0;
     for (int t = begin; t < n; t += 4) {
@@ -154,7 +174,7 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL*
         next = t + 4 + i < n ? c[(t + 4 + i) * K + k] : (REAL)0;
         REAL s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         const REAL* p = h + t * K + lane;
-        if constexpr (HELD) {
+        if constexpr (PLAIN_FIT) {
 #pragma unroll
             for (int r = 0; r < SPANNED; r++) {
                 const REAL value = p[32 * r];
@@ -163,19 +183,28 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL*
                 s2 += kept[2][r] * value;
                 s3 += kept[3][r] * value;
             }
+        } else if constexpr (CUT) {
+#pragma unroll
+            for (int r = 0; r < HELD; r++) {
+                auto tap = [&](int bins) {
+                    return CUT_FIT ? kept[bins][r % FEW] : cut_off(t + bins, lane + 32 * r);
+                };
+                s0 += tap(0) * p[32 * r];
+                s1 += tap(1) * p[32 * r + K];
+                s2 += tap(2) * p[32 * r + 2 * K];
+                s3 += tap(3) * p[32 * r + 3 * K];
+            }
+            spread();
+            fetch(t + 4);  // these arrive while this four is worked out
         } else {
 #pragma unroll 4
             for (int r = 0; r < SPANNED; r++) {
                 const REAL value = p[32 * r];
-                s0 += shifted(t, 0, r) * value;
-                s1 += shifted(t, 1, r) * value;
-                s2 += shifted(t, 2, r) * value;
-                s3 += shifted(t, 3, r) * value;
+                s0 += shifted(0, r) * value;
+                s1 += shifted(1, r) * value;
+                s2 += shifted(2, r) * value;
+                s3 += shifted(3, r) * value;
             }
-        }
-        if (CUT) {
-            spread();
-            mine = own(t + 4);
         }
         const bool u = lane & 16, v = lane & 8;
         const REAL x = (u ? s2 : s0) + __shfl_xor_sync(~0u, u ? s0 : s2, 16);
@@ -211,7 +240,7 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL*
 // (2, tiles), first, flags). tiles (n, 7): begin, begin of the seam, end; start, end of the free
 // activations and end of the segment; and one that is not used. rows: of the longest part. size:
 // numbers of a warp's memory. decide: whether this is the last part of the sweep.
-extern "C" __global__ void sweep_H(REAL* H, const REAL* C, const REAL* A, const REAL* E,
+extern "C" __global__ __launch_bounds__(128, BLOCKS) void sweep_H(REAL* H, const REAL* C, const REAL* A, const REAL* E,
                                    const REAL* cut, const REAL* l1, const REAL* l2,
                                    const row_t* tiles,
                                    row_t n_tiles, int part, int decide, int rows, int size,
