@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import reference
 
-from motifold.engines.cuda import tiles
+from motifold.engines.cuda import compiled, tiles
 from motifold.engines.cuda.tiles import cut
 from motifold.engines.cuda.twin import Twin
 from motifold.model.motifs import motif_grams
@@ -108,7 +108,11 @@ def test_lags_return_to_their_places(shape, both):
 
 
 @pytest.mark.parametrize("subtract", [False, True])
-def test_gradient(shape, both, subtract):
+@pytest.mark.parametrize("small", [False, True])
+def test_gradient(shape, both, subtract, small, monkeypatch):
+    """Small problems have a warp for each entry, others rows in shared memory."""
+    monkeypatch.setattr(compiled, "_SMALL", 2**15 if small else 0)
+
     def make(kernel):
         out = np.full_like(shape.H, np.nan)
         C = shape.C if subtract else None

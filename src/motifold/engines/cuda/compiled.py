@@ -23,7 +23,7 @@ _THREADS, _BLOCKS, _RUN, _SHARED = 256, 65535, 512, 48 * 1024
 _CUT_OFF_TAPS = 2**22  # numbers of a table at most
 _LONG_RUN = 2**16  # entries of one in a loop over an array
 _WARPS, _LANES = 4, 32
-_SMALL = 256  # blocks of a gradient that keep a large GPU busy
+_SMALL = 2**15  # rows below which a gradient in shared memory would keep few blocks busy
 _NULL = np.uint64(0)
 
 
@@ -95,11 +95,10 @@ class Compiled:
         C = _NULL if C is None else C
         K, T = self.K, len(H)
         together = 4 if K <= 8 else 2 if K <= 16 else 1  # as passes.cu has it
-        # A small problem spreads over more blocks.
-        threads = min(_THREADS // 2, max(_LANES, T // (_SMALL * together) // _LANES * _LANES))
+        threads = _THREADS // 2
         shared = (threads * together + 2 * self.L - 2) * (K | 1) * self.dtype.itemsize
         main, alone, n = -(-T // (threads * together)), cut_off, len(cut_off)
-        if shared > _SHARED:
+        if shared > _SHARED or T < _SMALL:  # a warp for each entry
             main, shared, alone, n = 0, 0, _NULL, T
         warps = threads // _LANES
         blocks = main + -(-n * K // warps)

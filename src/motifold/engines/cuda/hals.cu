@@ -117,12 +117,14 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL*
         const int place = lane + 32 * r - bins * K;
         return place >= 0 && place < TAPS ? A[k * TAPS + place] : (REAL)0;
     };
-    const REAL* rows = cut ? cut + (row_t)k * CUTS * CUT_ROW : 0;
-    auto cut_off = [=](int t, int place) {  // the tap of bin t
-        const int after = left - t;
-        if (after < 1) return (REAL)0;
-        if (rows) return rows[(after - 1) * CUT_ROW + place];
-        return place < TAPS ? gram(A, E, k, place / K - (L - 1), place % K, after) : (REAL)0;
+    // Row of the table that bin t has; of one behind the last bin any row does, it never moves.
+    auto row_of = [=](int t) {
+        const int after = left - t > 1 ? left - t : 1;
+        return cut + ((row_t)k * CUTS + after - 1) * CUT_ROW;
+    };
+    auto without_table = [=](int t, int place) {
+        if (left - t < 1 || place >= TAPS) return (REAL)0;
+        return gram(A, E, k, place / K - (L - 1), place % K, left - t);
     };
     // Of the motif in four bins, the products that their own moves need: 0-3 of bin `to` with
     // itself, 4 of 1 with 0, 5-6 of 2 with 0 and 1, 7-9 of 3 with 0, 1 and 2. One for each lane.
@@ -131,21 +133,30 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL*
     const int own_place = (L - 1 + with - to) * K + k;
     auto own = [=](int t) {
         if (lane > 9 || to - with >= L) return (REAL)0;
-        const REAL found = CUT ? cut_off(t + to, own_place) : A[k * TAPS + own_place];
+        const REAL* row = !CUT ? A + k * TAPS : cut ? row_of(t + to) : 0;
+        const REAL found = row ? row[own_place] : without_table(t + to, own_place);
         if (lane > 3) return found;
         return found + l2 > 0 ? 1 / (found + l2) : (REAL)0;
     };
-    constexpr bool PLAIN_FIT = FIT && !CUT;
-    constexpr int FEW = PLAIN_FIT ? SPANNED : CUT && CUT_FIT ? HELD : 1;
+    constexpr bool READ_AHEAD = CUT ? CUT_FIT : FIT;
+    constexpr int FEW = !READ_AHEAD ? 1 : CUT ? HELD : SPANNED;
     REAL kept[4][FEW], mine = 0;
     auto fetch = [&](int t) {
         mine = own(t);
-        if constexpr (PLAIN_FIT || (CUT && CUT_FIT))
+        if constexpr (CUT && CUT_FIT) {
+            if (cut)
+#pragma unroll
+                for (int bins = 0; bins < 4; bins++) {
+                    const REAL* row = row_of(t + bins) + lane;
+#pragma unroll
+                    for (int r = 0; r < FEW; r++) kept[bins][r] = row[32 * r];
+                }
+        } else if constexpr (FIT && !CUT) {
 #pragma unroll
             for (int r = 0; r < FEW; r++)
 #pragma unroll
-                for (int bins = 0; bins < 4; bins++)
-                    kept[bins][r] = CUT ? cut_off(t + bins, lane + 32 * r) : shifted(bins, r);
+                for (int bins = 0; bins < 4; bins++) kept[bins][r] = shifted(bins, r);
+        }
     };
     REAL v0, v1, v2, v3, a10, a20, a21, a30, a31, a32;
     auto spread = [&] {
@@ -174,7 +185,33 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL*
         next = t + 4 + i < n ? c[(t + 4 + i) * K + k] : (REAL)0;
         REAL s0 = 0, s1 = 0, s2 = 0, s3 = 0;
         const REAL* p = h + t * K + lane;
-        if constexpr (PLAIN_FIT) {
+        if constexpr (CUT) {
+            auto add = [&](int r, REAL w0, REAL w1, REAL w2, REAL w3) {
+                s0 += w0 * p[32 * r];
+                s1 += w1 * p[32 * r + K];
+                s2 += w2 * p[32 * r + 2 * K];
+                s3 += w3 * p[32 * r + 3 * K];
+            };
+            if (!cut) {
+                for (int r = 0; r < HELD; r++) {
+                    const int q = lane + 32 * r;
+                    add(r, without_table(t, q), without_table(t + 1, q), without_table(t + 2, q),
+                        without_table(t + 3, q));
+                }
+            } else if constexpr (CUT_FIT) {
+#pragma unroll
+                for (int r = 0; r < HELD; r++)
+                    add(r, kept[0][r], kept[1][r], kept[2][r], kept[3][r]);
+            } else {
+                const REAL *w0 = row_of(t) + lane, *w1 = row_of(t + 1) + lane;
+                const REAL *w2 = row_of(t + 2) + lane, *w3 = row_of(t + 3) + lane;
+#pragma unroll 8
+                for (int r = 0; r < HELD; r++)
+                    add(r, w0[32 * r], w1[32 * r], w2[32 * r], w3[32 * r]);
+            }
+            spread();
+            fetch(t + 4);  // these arrive while this four is worked out
+        } else if constexpr (FIT) {
 #pragma unroll
             for (int r = 0; r < SPANNED; r++) {
                 const REAL value = p[32 * r];
@@ -183,19 +220,6 @@ __device__ double sweep_fours(REAL* h, const REAL* c, const REAL* A, const REAL*
                 s2 += kept[2][r] * value;
                 s3 += kept[3][r] * value;
             }
-        } else if constexpr (CUT) {
-#pragma unroll
-            for (int r = 0; r < HELD; r++) {
-                auto tap = [&](int bins) {
-                    return CUT_FIT ? kept[bins][r % FEW] : cut_off(t + bins, lane + 32 * r);
-                };
-                s0 += tap(0) * p[32 * r];
-                s1 += tap(1) * p[32 * r + K];
-                s2 += tap(2) * p[32 * r + 2 * K];
-                s3 += tap(3) * p[32 * r + 3 * K];
-            }
-            spread();
-            fetch(t + 4);  // these arrive while this four is worked out
         } else {
 #pragma unroll 4
             for (int r = 0; r < SPANNED; r++) {
