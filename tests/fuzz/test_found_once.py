@@ -35,6 +35,11 @@ FOUND = {
         "dtype": "float32", "power": 20, "start_power": 8, "hidden": "half", "given": "both",
         "solver": "exact", "center": True, "max_iter": 5,
     }),
+    # A motif of 1e-32 with activations of 1e30: beside these every step of others was short.
+    "a motif of rounding": ("transform", {
+        "lengths": [3, 11], "K": 3, "L": 8, "seed": 3, "zeros": 0.8, "solver": "anls",
+        "acceleration": None, "center": True, "n_init": 3, "max_iter": 5,
+    }),
 }  # fmt: skip
 
 

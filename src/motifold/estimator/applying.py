@@ -150,7 +150,12 @@ class Applying(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Border):
         problem = self._checked_new_data(X, lengths, segments, mask, place)
         with place, self._workers(problem) as workers:
             engine = place.engine(problem, workers)
-            deviance = place.safely(engine, lambda: engine.residual(*self._solve(engine)))
+
+            def left() -> float:
+                W, _, H = self._solve(engine)
+                return engine.residual(W, H)
+
+            deviance = place.safely(engine, left)
         return -self._loss().relative(deviance, engine.reference_deviance)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -185,15 +190,16 @@ class Applying(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Border):
             order = np.arange(self.n_components)
 
             def solved() -> Any:
-                return engine.delivered(self._solve(engine)[1], self.scales_, order)
+                _, scales, H = self._solve(engine)
+                return engine.delivered(H, scales, order)
 
             return place.back(place.safely(engine, solved))
 
-    def _solve(self, engine: Engine) -> tuple[Any, Any]:
-        """The motifs in the scale of the fit, and activations."""
+    def _solve(self, engine: Engine) -> tuple[Any, Array, Any]:
+        """The motifs in the scale of the fit, or another; that scale, and activations."""
         components, background = on_host(self.components_), on_host(self.background_)
         model = components, self.scales_, self.transform_tol_, background
-        W, solution = solve_for_motifs(engine, *model)
+        W, scales, solution = solve_for_motifs(engine, *model)
         if not solution.solved:
             warnings.warn(
                 f"transform stopped at a KKT residual of {solution.kkt_residual:.1e}, above the "
@@ -202,7 +208,7 @@ class Applying(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Border):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return W, engine.settled(solution.H, solution.problem)
+        return W, scales, engine.settled(solution.H, solution.problem)
 
     @property
     def _n_features_out(self) -> int:

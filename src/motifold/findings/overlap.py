@@ -100,7 +100,7 @@ def activations_of(
     with Workers(model.n_jobs) as workers:
         engine = engine_of(problem, workers)
         known = motifs, scales, tolerance(model.tol), background
-        _, solution = solve_for_motifs(engine, *known)
+        _, scales, solution = solve_for_motifs(engine, *known)
         H = engine.gather(engine.settled(solution.H, solution.problem))[:, :K]
     return (H * scales / problem.scale).astype(problem.dtype, copy=False)
 

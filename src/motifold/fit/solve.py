@@ -17,6 +17,8 @@ _MAX_SWEEPS, _MAX_SWEEPS_MASKED = 10_000, 3_000
 # Sweeps between two looks at the certificate, and looks without progress before giving up.
 _ROUND, _PATIENCE = Inner(max_sweeps=5, shrink=0.0), 40
 _SWEEP = Inner(max_sweeps=1)
+# Powers of two between the sizes of motifs, beyond which the residual is that of one of them.
+_FAR_APART = 12
 # By ratios: leaps beyond a step, the first, the growth, the cut after a rise, and the longest;
 # steps at most, and steps without progress before giving up.
 FIRST_LEAP, _GROW, _CUT, _LONGEST = 0.5, 1.1, 2.0, 2.0
@@ -86,19 +88,32 @@ def solve_for_motifs(
     scales: Array,
     tol: float,
     background: Array | None = None,
-) -> tuple[Motifs, Deconvolution]:
-    """The same for motifs (K, L, N) of norms ``scales`` in their fit; those motifs, and the end.
+) -> tuple[Motifs, Array, Deconvolution]:
+    """The same for motifs (K, L, N) of norms ``scales`` in their fit: motifs, scales, and the end.
 
-    In that scale penalties weigh what they weighed there. ``background`` (N,), where the model has
-    one.
+    In that scale penalties weigh what they weighed there. Where nothing weighs on activations and
+    norms are far apart they are brought near 1, and the scales of what is returned are others: the
+    residual is relative to all of H, of which a motif of rounding, with activations of 1e30, would
+    be everything. ``background`` (N,), where the model has one.
     """
     motifs: Array = components.transpose(2, 1, 0).astype(np.float64) * scales
+    apart = _apart(motifs) if not engine.model.penalties.on_activations else None
+    if apart is not None:
+        motifs, scales = np.ldexp(motifs, -apart), np.ldexp(scales, -apart)
     if background is not None:
         motifs = with_background(motifs, background * engine.model.scale)
     W = engine.put_motifs(motifs)
     if engine.model.loss.by_ratios:
-        return W, solve_by_ratios(cast(ByRatios, engine), W, tol, Clock())
-    return W, solve_H(engine, W, tol, Clock())
+        return W, scales, solve_by_ratios(cast(ByRatios, engine), W, tol, Clock())
+    return W, scales, solve_H(engine, W, tol, Clock())
+
+
+def _apart(motifs: Array) -> np.ndarray | None:
+    """The exponents (K,) of the largest entries, where they are far apart; 0 for an empty motif."""
+    largest = motifs.max(axis=(0, 1))
+    exponents = np.where(largest > 0, np.frexp(largest)[1], 0)
+    present = exponents[largest > 0]
+    return exponents if present.size and np.ptp(present) > _FAR_APART else None
 
 
 def longer(leap: float) -> float:

@@ -178,6 +178,11 @@ class Penalties:
         return any(term.couples for term in self.terms)
 
     @property
+    def on_activations(self) -> bool:
+        """Whether any depends on the activations, and so on their scale."""
+        return any(term.factor != "W" for term in self.terms)
+
+    @property
     def convex(self) -> bool:
         """Whether the problem in the activations is convex."""
         return all(term.convex for term in self.terms)
