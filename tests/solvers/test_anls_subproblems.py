@@ -12,7 +12,7 @@ from scipy.optimize import nnls
 from motifold import ANLS
 from motifold.engines.cpu.statistics import h_statistics
 from motifold.engines.cpu.threads import Workers
-from motifold.kernels.pivoting import pivot_column, scratch
+from motifold.kernels.pivoting import pivot_column, scratch, settle_column
 from motifold.solvers import anls
 from motifold.solvers.anls import nonnegative_rows
 from motifold.solvers.base import Inner
@@ -69,6 +69,40 @@ def test_singular_grams_give_finite_good_answers(seed):
         slack = 1e-6 * np.linalg.norm(design) * np.linalg.norm(target)
         assert slope.min() >= -slack
         assert abs(x @ slope) <= slack * (1 + np.linalg.norm(x))
+
+
+@given(seed=st.integers(0, 2**16), M=st.integers(1, 8), rows=st.integers(1, 8), l1=st.floats(0, 1))
+def test_a_column_whose_gram_is_singular_is_solved(seed, M, rows, l1):
+    """By the conditions for it; nonnegative motifs, fewer features than motifs, some alike."""
+    rng = np.random.default_rng(seed)
+    design = rng.random((rows, M)) * (rng.random((rows, M)) < 0.7)
+    design[:, -1] = design[:, 0] * rng.choice([0, 0.5, 1])
+    G, q = design.T @ design, rng.random(rows) @ design - l1
+    x = rng.random(M) * (rng.random(M) < 0.5)
+    before = 0.5 * x @ G @ x - q @ x
+    assert settle_column(G, q, x, scratch(M))
+    assert x.min() >= 0
+    assert 0.5 * x @ G @ x - q @ x <= before + 1e-12 * (1 + abs(before))
+    used = np.diagonal(G) > 0
+    assert not x[~used].any()
+    dual = (G @ x - q)[used]
+    assert dual.min(initial=0) >= -1e-8
+    assert abs(x[used] @ dual) <= 1e-8 * (1 + x.max())
+
+
+@pytest.mark.parametrize("l1_H", [0.0, 0.1])
+def test_motifs_of_nearly_the_same_shape_are_told_apart(l1_H):
+    """One feature, one lag: every Gram is singular. Entry by entry it took thousands of passes."""
+    case = make_case([23], N=1, K=3, L=1, penalties={"l1_H": l1_H}, zeros=0)
+    W = np.array([[[0.8142, 0.1077, 0.8154]]])
+    H = case.H.copy()
+    with Workers(1) as workers:
+        statistics = h_statistics(case.problem(), W, workers)
+        ANLS(h_passes=1).update_H(H, statistics, case.problem().penalties, Inner())
+    best = np.maximum(0, case.X[:, 0] * W[0, 0, 2] - l1_H) / W[0, 0, 2] ** 2
+    np.testing.assert_allclose((H @ W[0, 0])[:, None], best[:, None] * W[0, 0, 2], atol=1e-9)
+    if l1_H:
+        np.testing.assert_allclose(H, np.outer(best, [0, 0, 1]), atol=1e-9)
 
 
 def test_the_backup_rule_ends_cycles():

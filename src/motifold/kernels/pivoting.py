@@ -16,17 +16,17 @@ def scratch(K):
 
 
 @kernel
-def _solve_passive(G, q, x, memory):
-    """X = argmin ½x'Gx − q'x over the passive variables, by Cholesky in the corner of R.
+def _factorised(G, memory):
+    """Cholesky of the passive Gram, in the corner of R, rows in the order of ``index``.
 
-    Returns False if the passive Gram is not positive definite (changes x, memory).
+    Returns the number of passive variables, and how many come before the first one that depends on
+    those (all of them, if the Gram is positive definite); of that one's row of R all is known but
+    the last (changes memory).
     """
-    R, z, index, flags = memory
+    R, _, index, flags = memory
     passive = flags[0]
-    K = q.shape[0]
     m = 0
-    for i in range(K):
-        x[i] = 0.0
+    for i in range(passive.shape[0]):
         if passive[i]:
             index[m] = i
             m += 1
@@ -37,22 +37,59 @@ def _solve_passive(G, q, x, memory):
                 total -= R[a, c] * R[b, c]
             if a == b:
                 if total <= 1e-13 * G[index[a], index[a]]:
-                    return False
+                    return m, a
                 R[a, a] = np.sqrt(total)
             else:
                 R[a, b] = total / R[b, b]
-    for a in range(m):
-        total = q[index[a]]
-        for c in range(a):
-            total -= R[a, c] * z[c]
-        z[a] = total / R[a, a]
+    return m, m
+
+
+@kernel
+def _substituted_back(R, z, m):
+    """Solve R'z = z for the first m rows of R, from the last one up (changes z)."""
     for a in range(m - 1, -1, -1):
         total = z[a]
         for c in range(a + 1, m):
             total -= R[c, a] * z[c]
         z[a] = total / R[a, a]
-        x[index[a]] = z[a]
+
+
+@kernel
+def _stationary(q, memory, m):
+    """Set z = argmin ½x'Gx − q'x over the passive variables, in the order of ``index``."""
+    R, z, index, _ = memory
+    for a in range(m):
+        total = q[index[a]]
+        for c in range(a):
+            total -= R[a, c] * z[c]
+        z[a] = total / R[a, a]
+    _substituted_back(R, z, m)
+
+
+@kernel
+def _solve_passive(G, q, x, memory):
+    """X = argmin ½x'Gx − q'x over the passive variables.
+
+    Returns False if the passive Gram is not positive definite (changes x, memory).
+    """
+    m, definite = _factorised(G, memory)
+    x[:] = 0.0
+    if definite < m:
+        return False
+    _stationary(q, memory, m)
+    for a in range(m):
+        x[memory[2][a]] = memory[1][a]
     return True
+
+
+@kernel
+def _dual(G, q, x, i):
+    """The slope at i, and the size of the terms that it is the sum of."""
+    dual, magnitude = -q[i], abs(q[i])
+    for j in range(q.shape[0]):
+        dual += G[i, j] * x[j]
+        magnitude += abs(G[i, j] * x[j])
+    return dual, magnitude
 
 
 @kernel
@@ -80,11 +117,7 @@ def pivot_column(G, q, x, memory):
             if passive[i]:
                 wrong[i] = x[i] < 0
             elif G[i, i] > 0:
-                dual = -q[i]
-                magnitude = abs(q[i])
-                for j in range(K):
-                    dual += G[i, j] * x[j]
-                    magnitude += abs(G[i, j] * x[j])
+                dual, magnitude = _dual(G, q, x, i)
                 wrong[i] = dual < -_TOLERANCE * magnitude
             if wrong[i]:
                 infeasible += 1
@@ -106,6 +139,70 @@ def pivot_column(G, q, x, memory):
 
 
 @kernel
+def settle_column(G, q, x, memory):
+    """The same from x ≥ 0, where G is singular: one variable at a time (changes x, memory).
+
+    A primal active set, each step downhill: to the solution for the passive variables, or, where
+    one of them depends on others, along that dependence, to the first bound on the way. Returns
+    False if there is none. Where rounding decides it ends with the x it has.
+    """
+    K = q.shape[0]
+    z, index, (passive, _) = memory[1:]
+    for i in range(K):
+        passive[i] = x[i] > 0 and G[i, i] > 0
+        if not passive[i]:
+            x[i] = 0.0
+    for _ in range(10 * K + 50):
+        m, known = _factorised(G, memory)
+        if known < m:
+            _along_dependence(G, q, x, memory, known)
+            m, longest = known + 1, np.inf
+        else:
+            _stationary(q, memory, m)
+            for a in range(m):
+                z[a] -= x[index[a]]
+            longest = 1.0
+        first = -1
+        for a in range(m):
+            if z[a] < 0 and x[index[a]] <= -z[a] * longest:
+                first, longest = index[a], x[index[a]] / -z[a]
+        if longest == np.inf:
+            return False
+        for a in range(m):
+            x[index[a]] = max(0.0, x[index[a]] + longest * z[a])
+        if first >= 0:
+            x[first], passive[first] = 0.0, False
+            continue
+        steepest, least = -1, -_TOLERANCE
+        for i in range(K):
+            if not passive[i] and G[i, i] > 0:
+                dual, magnitude = _dual(G, q, x, i)
+                if dual < least * magnitude:
+                    steepest, least = i, dual / magnitude
+        if steepest < 0:
+            return True
+        passive[steepest] = True
+    return True
+
+
+@kernel
+def _along_dependence(G, q, x, memory, known):
+    """Set z = a direction downhill that G does not see, or curves down along.
+
+    Of the passive variables up to the first that depends on those before (changes memory).
+    """
+    R, z, index, _ = memory
+    z[:known] = R[known, :known]
+    _substituted_back(R, z, known)
+    slope = 0.0
+    for a in range(known + 1):
+        z[a] = -z[a] if a < known else 1.0
+        slope += z[a] * _dual(G, q, x, index[a])[0]
+    if slope > 0:
+        z[: known + 1] *= -1
+
+
+@kernel
 def pivot_rows(G, Q, X, solved):
     """Solve min ½x'Gx − q'x, x ≥ 0, for every row q of Q (changes the rows of X, and solved).
 
@@ -120,9 +217,9 @@ def pivot_rows(G, Q, X, solved):
 def pass_H(rows, C, A, E, layout, l1, l2):
     """One pass over the columns of H, each solved exactly with the others fixed (changes rows).
 
-    Arguments as in ``hals.sweep_in_time``; l1, l2 (K,). Where pivoting fails (a singular Gram), or
-    rounding made it worse than it was, the column is updated entry by entry instead, which never
-    raises the objective. Returns the squared length of the move.
+    Arguments as in ``hals.sweep_in_time``; l1, l2 (K,). Where pivoting fails (a singular Gram) one
+    variable is exchanged at a time. If rounding made that worse than it was, the column is updated
+    entry by entry, which never raises the objective. Returns the squared length of the move.
     """
     K = rows.shape[1]
     L = E.shape[0]
@@ -162,6 +259,10 @@ def pass_H(rows, C, A, E, layout, l1, l2):
                     q[i] += G[i, j] * column[j]
                 x[i] = column[i]
             solved = pivot_column(G, q, x, memory) and _quadratic_falls(G, q, x, column)
+            if not solved:
+                for k in range(K):
+                    x[k] = column[k]
+                solved = settle_column(G, q, x, memory) and _quadratic_falls(G, q, x, column)
             for k in range(K):
                 if solved:
                     moved += (x[k] - column[k]) ** 2
