@@ -65,6 +65,38 @@ def test_zeros_in_a_start_are_of_no_size():
     assert np.isfinite(model.history_.objective).all()
 
 
+ORDINARY_SIZES = [
+    *((np.float32, size) for size in (1e-8, 1e-4, 1e4, 1e8)),
+    *((np.float64, size) for size in (1e-40, 1e-10, 1e10, 1e40)),
+]
+
+
+@pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
+@pytest.mark.parametrize(("dtype", "size"), ORDINARY_SIZES)
+@pytest.mark.parametrize("solver", ["hals", "anls", "mu"])
+def test_a_fixed_motif_may_be_of_any_ordinary_size(solver, dtype, size, mask):
+    """Its activations make up for it. (MU hardly moves from a start that is so far off.)"""
+    exponent = int(np.log2(size))
+    data, start, options = X.astype(dtype), W.astype(dtype), {"solver": solver, "max_iter": 20}
+    one, other = (
+        CNMF(K, L, fixed_components=[1], normalize=False, tol=0, random_state=0, **options)
+        for _ in range(2)
+    )
+    small = np.ldexp(start, [[[0]], [[exponent]]]).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        one.fit(data, mask=mask, components_init=start)
+        other.fit(data, mask=mask, components_init=small)
+    assert np.array_equal(other.components_[1], small[1])
+    assert other.loss_ <= (1.0 if solver == "mu" else 1.02 * one.loss_)
+    found = other.transform(data, mask=mask)
+    assert np.isfinite(found).all()
+    X_hat = other.inverse_transform(found)
+    seen = np.ones_like(MASK) if mask is None else mask
+    loss = np.linalg.norm((data - X_hat)[seen]) / np.linalg.norm(data[seen])
+    assert loss <= 1.001 * other.loss_
+
+
 def test_a_fixed_motif_that_is_extreme_is_refused():
     model = CNMF(K, L, fixed_components=[1], max_iter=3)
     with pytest.raises(ValueError, match="motif 1, which is to be held fixed"):

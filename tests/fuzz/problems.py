@@ -242,6 +242,7 @@ def withstands_wild_scales(problem: Problem) -> None:
     except ValueError as error:
         if not re.search("scale|units|extreme|range", str(error)):
             raise
+        assert problem["power"] or problem["start_power"], "ordinary numbers are refused"
         return
     _check_factors(model)
     J = model.history_.objective

@@ -35,6 +35,11 @@ FOUND = {
         "dtype": "float32", "power": 20, "start_power": 8, "hidden": "half", "given": "both",
         "solver": "exact", "center": True, "max_iter": 5,
     }),
+    # Refused as too extreme: a fixed motif of 1e-4 in float32.
+    "small fixed motif": ("saved and loaded", {
+        "seed": 5, "K": 2, "N": 1, "dtype": "float32", "start_power": -14, "given": "motifs",
+        "fixed": True,
+    }),
     # A motif of 1e-32 with activations of 1e30: beside these every step of others was short.
     "a motif of rounding": ("transform", {
         "lengths": [3, 11], "K": 3, "L": 8, "seed": 3, "zeros": 0.8, "solver": "anls",

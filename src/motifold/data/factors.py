@@ -51,13 +51,9 @@ def balanced_start(
         move = np.where((of_W != _NOTHING) & (np.abs(of_W) > ordinary), -of_W, 0)
     elif H is not None:
         move = np.where((of_H != _NOTHING) & (np.abs(of_H) > ordinary), of_H, 0)
-    if fixed is not None and move[fixed].any():
-        k = int(np.flatnonzero(fixed & (move != 0))[0])
-        raise ValueError(
-            f"components_init: motif {k}, which is to be held fixed, has entries of about "
-            f"{_power_of_two(of_W[k])}, too extreme to compute with in {dtype}: scale it to about "
-            "1, and X with it."
-        )
+    if fixed is not None:
+        _check_fixed_size(np.where(fixed, of_W, _NOTHING), scale, dtype)
+        move[fixed] = 0
     if W is not None and H is not None:
         _check_product(of_W, of_H, scale, dtype)
     if W is not None and move.any():
@@ -76,6 +72,27 @@ def _exponents(F: Array | None, K: int) -> np.ndarray:
         return np.full(K, _NOTHING)
     largest = F.max(axis=tuple(range(F.ndim - 1)))
     return np.where(largest > 0, np.frexp(largest)[1].astype(np.int64), _NOTHING)
+
+
+def _check_fixed_size(of_W: np.ndarray, scale: float, dtype: np.dtype) -> None:
+    """Raise where a motif cannot be made ordinary, for it is held fixed, and is too far from it.
+
+    Grams are its square, those of its activations the inverse of that, times that of the data.
+    """
+    furthest, largest = (150 if dtype == np.float64 else 30), np.finfo(dtype).maxexp
+    of_activations = -int(np.log2(scale)) - of_W  # in the units of the data
+    given = of_W != _NOTHING
+    extreme = given & (np.abs(of_W) > ordinary_exponent(dtype))
+    far = np.flatnonzero(
+        extreme & ((np.abs(of_W) > furthest) | (np.abs(of_activations) > largest - furthest))
+    )
+    if far.size:
+        k = int(far[0])
+        raise ValueError(
+            f"components_init: motif {k}, which is to be held fixed, has entries of about "
+            f"{_power_of_two(of_W[k])}, too extreme to compute with in {dtype}: scale it to about "
+            "1, and X with it."
+        )
 
 
 def _check_product(of_W: np.ndarray, of_H: np.ndarray, scale: float, dtype: np.dtype) -> None:
