@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -10,12 +11,17 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from sklearn.exceptions import ConvergenceWarning
 
 import motifold
+from motifold.cli import main
+from motifold.files import lock
 from motifold.findings import store as module
 from motifold.findings.store import RunStore, run_key
 from motifold.findings.trial import Run
@@ -32,8 +38,15 @@ def outcome(number: int) -> Run:
     return Run(measures, motifs, rng.random((1, 3, 4), np.float32), rng.random((9, 1), np.float32))
 
 
+def opened(path: Path, header: dict = HEADER) -> RunStore:
+    """A store that does not keep others of the same path from being opened."""
+    made = RunStore(path, header)
+    made.close()
+    return made
+
+
 def filled(path: Path) -> RunStore:
-    made = RunStore(path, HEADER)
+    made = opened(path)
     for number, key in enumerate(KEYS):
         made.add(key, outcome(number))
     return made
@@ -93,7 +106,7 @@ def test_a_foreign_file_is_refused_and_stays(tmp_path, content):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"notes\.txt is not the file of a sweep.*another path"):
-        RunStore(path, HEADER)
+        opened(path)
     assert tree(tmp_path) == {"notes.txt": content}
 
 
@@ -104,7 +117,7 @@ def test_the_store_of_another_sweep_is_refused_and_stays(copy, torn):
     shutil.rmtree(copy.with_name(NAME + ".fits"))
     before = tree(copy.parent)
     with pytest.raises(ValueError, match=r"another data \('0123456789abcdef', not 'f00'\)"):
-        RunStore(copy, {**HEADER, "data": "f00"})
+        opened(copy, {**HEADER, "data": "f00"})
     assert tree(copy.parent) == before
 
 
@@ -114,20 +127,20 @@ def test_a_store_of_a_newer_format_is_refused_and_stays(tmp_path):
     path.write_bytes(module._checked_line(newer, b"") + b"what it has")
     before = path.read_bytes()
     with pytest.raises(ValueError, match="newer motifold"):
-        RunStore(path, HEADER)
+        opened(path)
     assert tree(tmp_path) == {NAME: before}
 
 
 def test_a_missing_folder_is_not_made(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*make it first"):
-        RunStore(tmp_path / "a" / "b" / NAME, HEADER)
+        opened(tmp_path / "a" / "b" / NAME)
     assert not tree(tmp_path)
 
 
 def test_a_file_where_factors_should_go_is_told_before_any_run(tmp_path):
     (tmp_path / (NAME + ".fits")).write_text("precious")
     with pytest.raises(FileExistsError, match="it is no folder, but factors go there"):
-        RunStore(tmp_path / NAME, HEADER)
+        opened(tmp_path / NAME)
     assert tree(tmp_path) == {NAME + ".fits": b"precious"}
 
 
@@ -136,7 +149,7 @@ def test_a_file_where_factors_should_go_is_told_before_any_run(tmp_path):
 
 def test_it_is_read_as_it_was_written(copy):
     before = tree(copy.parent)
-    assert_true(RunStore(copy, HEADER))
+    assert_true(opened(copy))
     assert tree(copy.parent) == before
 
 
@@ -144,7 +157,7 @@ def test_it_is_read_as_it_was_written(copy):
 def test_a_torn_line_is_cut_off_without_a_word(copy, cut):
     data = copy.read_bytes()
     copy.write_bytes(data[:-cut])
-    found = RunStore(copy, HEADER)
+    found = opened(copy)
     assert_true(found, {3})
     found.add(KEYS[3], outcome(3))
     assert copy.read_bytes() == data
@@ -155,7 +168,7 @@ def test_a_torn_first_line(tmp_path, format):
     path = tmp_path / NAME
     path.write_bytes(json.dumps({"format": format, **HEADER}).encode()[:40])
     filled(path)
-    assert_true(RunStore(path, HEADER))
+    assert_true(opened(path))
 
 
 # --- damage -------------------------------------------------------------------------------------
@@ -170,7 +183,7 @@ def test_every_flipped_bit_of_the_file_is_told(copy):
         changed[place] ^= 1 << int(rng.integers(8))
         copy.write_bytes(changed)
         with pytest.warns(UserWarning, match=rf"{NAME}: the store of this sweep is damaged"):
-            found = RunStore(copy, HEADER)
+            found = opened(copy)
         first = data.count(b"\n", 0, place)
         lost = {first - 1} if first else set()
         if changed[place] != data[place] and data[place] == ord("\n"):
@@ -178,15 +191,15 @@ def test_every_flipped_bit_of_the_file_is_told(copy):
         assert_true(found, {number for number in lost if number >= 0})
         for number in lost:
             found.add(KEYS[number], outcome(number))
-        assert_true(RunStore(copy, HEADER))  # whole again, and quiet
+        assert_true(opened(copy))  # whole again, and quiet
 
 
 def test_a_damaged_first_line_of_a_store_with_nothing_else_is_foreign(tmp_path):
     path = tmp_path / NAME
-    RunStore(path, HEADER)
+    opened(path)
     path.write_bytes(path.read_bytes().replace(b"n_blocks", b"m_blocks"))
     with pytest.raises(ValueError, match="not the file of a sweep"):
-        RunStore(path, HEADER)
+        opened(path)
 
 
 def compressed(data: bytes) -> bytes:
@@ -210,7 +223,7 @@ DAMAGES = {
 def test_damaged_factors_are_told(copy, damage, old):
     if old:
         without_checksums(copy)
-    lost = RunStore(copy, HEADER)._factors(KEYS[2])
+    lost = opened(copy)._factors(KEYS[2])
     if old:
         without_checksums(copy)
     if damage == "missing":
@@ -218,42 +231,42 @@ def test_damaged_factors_are_told(copy, damage, old):
     else:
         lost.write_bytes(DAMAGES[damage](lost.read_bytes()))
     with pytest.warns(UserWarning, match=rf"damaged \(line 4: .*{lost.name}.*run again"):
-        found = RunStore(copy, HEADER)
+        found = opened(copy)
     assert_true(found, {2})
     found.add(KEYS[2], outcome(2))
-    assert_true(RunStore(copy, HEADER))
+    assert_true(opened(copy))
 
 
 def test_swapped_factors_are_told(copy):
-    made = RunStore(copy, HEADER)
+    made = opened(copy)
     one, two = made._factors(KEYS[0]), made._factors(KEYS[1])
     data = one.read_bytes()
     one.write_bytes(two.read_bytes())
     two.write_bytes(data)
     with pytest.warns(UserWarning, match="line 2: the checksum.*; line 3: the checksum"):
-        assert_true(RunStore(copy, HEADER), {0, 1})
+        assert_true(opened(copy), {0, 1})
 
 
 def test_lines_of_another_sweep_are_told(copy, tmp_path):
-    other = RunStore(tmp_path / "other", {**HEADER, "data": "another"})
+    other = opened(tmp_path / "other", {**HEADER, "data": "another"})
     other.add(KEYS[0], outcome(7))
     line = (tmp_path / "other").read_bytes().splitlines(keepends=True)[1]
     copy.write_bytes(copy.read_bytes() + line)
     with pytest.warns(UserWarning, match="line 6: its checksum is wrong"):
-        assert_true(RunStore(copy, HEADER))
+        assert_true(opened(copy))
 
 
 def test_of_much_damage_a_part_is_told(copy):
     shutil.rmtree(copy.with_name(NAME + ".fits"))
     with pytest.warns(UserWarning, match="line 2: .*line 3: .*line 4: .*and 1 more"):
-        assert_true(RunStore(copy, HEADER), {0, 1, 2, 3})
+        assert_true(opened(copy), {0, 1, 2, 3})
 
 
 def test_a_warning_that_is_an_error_changes_nothing(copy):
     copy.write_bytes(copy.read_bytes().replace(b"n_iter", b"n_iteR", 1))
     before = tree(copy.parent)
     with pytest.raises(UserWarning, match="damaged"):  # as pytest makes of it
-        RunStore(copy, HEADER)
+        opened(copy)
     assert tree(copy.parent) == before
 
 
@@ -274,7 +287,7 @@ def test_a_store_of_0_1_is_read_and_gets_checksums(copy):
     whole = copy.read_bytes()
     without_checksums(copy)
     assert b"check" not in copy.read_bytes()
-    assert_true(RunStore(copy, HEADER))
+    assert_true(opened(copy))
     assert copy.read_bytes() == whole
 
 
@@ -288,14 +301,14 @@ def test_lines_of_0_1_that_are_none(copy, line):
     without_checksums(copy)
     copy.write_bytes(copy.read_bytes() + line + b"\n")
     with pytest.warns(UserWarning, match="line 6: it is no"):
-        assert_true(RunStore(copy, HEADER))
+        assert_true(opened(copy))
 
 
 # --- writing ------------------------------------------------------------------------------------
 
 
 def test_factors_are_on_the_disk_before_their_line(tmp_path, monkeypatch):
-    made = RunStore(tmp_path / NAME, HEADER)
+    made = opened(tmp_path / NAME)
     synced = []
     fsync = os.fsync
 
@@ -313,7 +326,7 @@ def test_factors_are_on_the_disk_before_their_line(tmp_path, monkeypatch):
 
 def test_a_full_disk_is_told_and_no_half_line_stays(tmp_path, monkeypatch):
     """The runs are kept in memory; what found room is whole."""
-    made = RunStore(tmp_path / NAME, HEADER)
+    made = opened(tmp_path / NAME)
     made.add(KEYS[0], outcome(0))
     size = (tmp_path / NAME).stat().st_size
 
@@ -336,11 +349,11 @@ def test_a_full_disk_is_told_and_no_half_line_stays(tmp_path, monkeypatch):
     assert (tmp_path / NAME).stat().st_size == size
     made.add(KEYS[3], outcome(3))
     assert_true(made)
-    assert_true(RunStore(tmp_path / NAME, HEADER), {1, 2})
+    assert_true(opened(tmp_path / NAME), {1, 2})
 
 
 def test_an_interrupt_leaves_no_half_line(tmp_path, monkeypatch):
-    made = RunStore(tmp_path / NAME, HEADER)
+    made = opened(tmp_path / NAME)
     before = (tmp_path / NAME).read_bytes()
 
     def interrupted(number):
@@ -358,6 +371,73 @@ def test_an_interrupt_leaves_no_half_line(tmp_path, monkeypatch):
         made.add(KEYS[0], outcome(0))
     monkeypatch.setattr(os, "fsync", real)
     assert (tmp_path / NAME).read_bytes() == before
+
+
+# --- two at once ---------------------------------------------------------------------------------
+
+HELD = """
+import sys, time, motifold
+import numpy as np
+from motifold.findings.store import RunStore
+
+def add(store, *run, add=RunStore.add):
+    add(store, *run)
+    print("one run", flush=True)
+    time.sleep(600)
+
+RunStore.add = add
+motifold.sweep(np.load(sys.argv[1]), n_components=1, n_lags=3, n_seeds=2, max_iter=3, test=None,
+               n_null=0, path=sys.argv[2], progress=False, n_jobs=1)
+"""
+OPTIONS = {"n_lags": 3, "n_seeds": 2, "max_iter": 3, "test": None, "n_null": 0, "n_jobs": 1}
+
+
+def test_two_sweeps_do_not_meet_and_a_killed_one_holds_nobody_up(tmp_path):
+    recording, path = tmp_path / "x.npy", tmp_path / NAME
+    X = np.random.default_rng(0).random((60, 4))
+    np.save(recording, X)
+    environment = os.environ | {"PYTHONPATH": str(Path(motifold.__file__).parents[1])}
+    command = [sys.executable, "-W", "ignore", "-c", HELD, str(recording), str(path)]
+
+    def again(**more):
+        return motifold.sweep(X, n_components=1, path=path, progress=False, **OPTIONS, **more)
+
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "one run\n"
+            before = tree(tmp_path)
+            with pytest.raises(
+                BlockingIOError, match=f"another sweep is working on .*{NAME}: wait"
+            ):
+                again()
+            arguments = ["sweep", str(recording), "-k1", "-l3", "--store", str(path), "--seeds=2"]
+            few = ["--test=none", "--n-null=0", "--max-iter=3", "-o", str(tmp_path / "t.csv")]
+            result = CliRunner().invoke(main, [*arguments, *few])
+            assert result.exit_code == 3  # as for any file that cannot be used
+            assert f"another sweep is working on {path}: wait until it has ended" in result.output
+            assert tree(tmp_path) == before
+        finally:
+            process.kill()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert len(again().table) == 2
+
+
+def test_within_one_process_they_come_one_after_the_other(tmp_path):
+    with RunStore(tmp_path / NAME, HEADER), pytest.raises(BlockingIOError, match="another sweep"):
+        opened(tmp_path / NAME)
+    opened(tmp_path / NAME)
+
+
+def test_where_there_are_no_locks_nothing_is_said(tmp_path, monkeypatch):
+    """As on some file systems of a network."""
+
+    def refused(*_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(lock, "_take", refused)
+    with RunStore(tmp_path / NAME, HEADER):
+        opened(tmp_path / NAME)
 
 
 # --- workers ------------------------------------------------------------------------------------

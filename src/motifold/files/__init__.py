@@ -2,6 +2,7 @@
 
 from motifold.files.archive import write_npz
 from motifold.files.fingerprint import fingerprint, fingerprint_of_all
+from motifold.files.lock import held
 from motifold.files.places import lies_within, refuse_replacing, same_file, saved_somewhere
 from motifold.files.plain import plain_scalar, plain_tree
 from motifold.files.versions import version_of, versions
@@ -17,6 +18,7 @@ __all__ = [
     "check_writable",
     "fingerprint",
     "fingerprint_of_all",
+    "held",
     "lies_within",
     "plain_scalar",
     "plain_tree",

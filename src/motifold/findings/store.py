@@ -17,16 +17,24 @@ import os
 import warnings
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from motifold.files import check_writable, plain_scalar, refuse_nodes, write_npz, write_whole
+from motifold.files import (
+    check_writable,
+    held,
+    plain_scalar,
+    refuse_nodes,
+    write_npz,
+    write_whole,
+)
 from motifold.findings.trial import Run
 
 _FORMAT = 2
 _WITHOUT_CHECKSUMS = 1  # the format of 0.1
 _BEGINNING = b'{"format": '  # of every store
+_LOCK = "in-use"  # beside the factors, not the file itself, which is written anew
 _TOLD = 3  # of many damaged runs
 
 
@@ -54,7 +62,8 @@ class RunStore:
     A file that is no store, or that of another sweep, is refused before anything is changed. A
     line that a crash left unfinished is cut off. Damaged runs are told in a warning and left out,
     so that they are run again. Where a run cannot be written (a full disk) that is told as well,
-    and it is kept in memory, as all of them are without a path.
+    and it is kept in memory, as all of them are without a path. Until it is closed no other store
+    of the same path can be opened, by any process.
 
     Parameters
     ----------
@@ -68,9 +77,26 @@ class RunStore:
         self._runs: dict[str, Run] = {}
         self._records: dict[str, dict[str, Any]] = {}
         self._failing = False
+        self._lock: BinaryIO | None = None
         if self.path is not None:
             self.folder = self.path.with_name(self.path.name + ".fits")
-            self._open(self.path)
+            try:
+                self._open(self.path)
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> RunStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others open it; runs can still be asked for."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def __contains__(self, key: str) -> bool:
         return key in self._runs
@@ -131,8 +157,19 @@ class RunStore:
     def _open(self, path: Path) -> None:
         """Take what the file has. Nothing is changed before it is known to be this sweep's."""
         refuse_nodes(path)
-        data = path.read_bytes() if path.exists() else b""
-        *lines, torn = data.split(b"\n")
+        self._recognised(path, *_lines(path))
+        if self.folder.exists() and not self.folder.is_dir():
+            raise FileExistsError(
+                errno.EEXIST, "it is no folder, but factors go there", str(self.folder)
+            )
+        check_writable(path)
+        self.folder.mkdir(exist_ok=True)
+        check_writable(self._factors(""))
+        self._lock = held(
+            self.folder / _LOCK,
+            f"another sweep is working on {path}: wait until it has ended, or give another path",
+        )
+        lines, torn = _lines(path)  # once more: another sweep may have been at work until now
         version, told = self._recognised(path, lines, torn)
         for number, line in enumerate(lines[1:], start=2):
             try:
@@ -149,16 +186,8 @@ class RunStore:
                 UserWarning,
                 stacklevel=4,
             )
-        if self.folder.exists() and not self.folder.is_dir():
-            raise FileExistsError(
-                errno.EEXIST, "it is no folder, but factors go there", str(self.folder)
-            )
         if version != _FORMAT or told or torn or not lines:
             self._write_all(path)
-        else:
-            check_writable(path)
-        self.folder.mkdir(exist_ok=True)
-        check_writable(self._factors(""))
 
     def _recognised(self, path: Path, lines: list[bytes], torn: bytes) -> tuple[int, list[str]]:
         """The format of the file, and what is wrong with its first line; raises if it is foreign.
@@ -225,6 +254,12 @@ class RunStore:
         if record.setdefault("factors", checksum) != checksum:
             raise _Damage(f"the checksum of {shown} is wrong")
         return record, Run(measures, motifs, *_unpacked(data, shown))
+
+
+def _lines(path: Path) -> tuple[list[bytes], bytes]:
+    """The whole lines of a file, and what follows the last of them."""
+    *lines, torn = path.read_bytes().split(b"\n") if path.exists() else [b""]
+    return lines, torn
 
 
 def _foreign(path: Path) -> ValueError:

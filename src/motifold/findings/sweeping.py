@@ -155,7 +155,8 @@ def sweep(
         A file to which finished runs are appended (factors go to a folder beside it). A sweep that
         is called again with the same data and settings does not repeat the runs in it, so it can
         be interrupted, resumed, and enlarged. Damaged runs are told in a warning, and run again;
-        a file that is not of this sweep is refused and left as it is. None keeps all in memory.
+        a file that is not of this sweep, or that another sweep is working on, is refused and left
+        as it is. None keeps all in memory.
     test : {"blocks", "entries"} or None, default="blocks"
         What the test error is measured on: "blocks", the held-out block, each random half of the
         features reconstructed with activations found from the other half; "entries", a random
@@ -212,9 +213,11 @@ def sweep(
     known = fingerprint_of_all([*arrays, *(masks or [])])
     if preparation is not None:
         known = f"{known} after: {preparation.describe()}"
-    store = RunStore(path, {"data": known, **settings.as_dict()})
     trials = [(point, seed) for point in points for seed in range(n_seeds)]
-    with work_bar(len(trials), "sweep", "run", shown=progress) as bar:
+    with (
+        RunStore(path, {"data": known, **settings.as_dict()}) as store,
+        work_bar(len(trials), "sweep", "run", shown=progress) as bar,
+    ):
         todo = [trial for trial in trials if run_key(*trial) not in store]
         bar.update(len(trials) - len(todo))
         if client is None:
