@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import tracemalloc
 
 import click
@@ -51,6 +53,18 @@ def test_penalties_are_the_estimators(counts, tmp_path):
     found = motifold.load(tmp_path / "m.npz")
     assert {name: found.get_params()[name] for name in given} == given
     np.testing.assert_array_equal(found.components_, expected.components_)
+
+
+def test_a_report_tells_the_command_as_it_was_given(counts, tmp_path):
+    """Penalties and options of several parts, too; but not where this machine has its files."""
+    words = "-k 2 -l 8 --smooth 3,causal --x-ortho 0.001 --l1-H=0.01 --max-iter 20"
+    files = ("-o", tmp_path / "m.npz", f"--report={tmp_path / 'a b.html'}")
+    ok("fit", counts, *words.split(), *files)
+    told = f"fit counts.npy {words} -o m.npz '--report=a b.html'"
+    text = (tmp_path / "a b.html").read_text()
+    shown = html.unescape(re.sub("<.*?>", "", re.search("<code>(.*?)</code>", text)[1]))
+    assert shown == f"motifold {told}"
+    assert str(tmp_path) not in text
 
 
 def test_options_that_are_not_said_are_the_estimators(model):

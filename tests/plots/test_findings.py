@@ -103,6 +103,18 @@ def test_a_suggestion_at_the_end_of_the_range_looks_and_reads_like_it():
     assert not inside.is_dashed()
 
 
+def test_the_length_is_suggested_by_the_curve_that_is_drawn():
+    sweep = sweep_of()
+    for record in sweep.table:
+        record["predicted"] = {10: 0.5, 20: 0.8}[record["n_lags"]] - 0.1 * (record["block"] == 1)
+    figure = plot_motif_lengths(Sweep(Table(sweep.table.records), sweep.motifs))
+    assert [axes.get_label() for axes in figure.axes] == ["predicted", "length", "onset"]
+    curve = figure.axes[0].lines[0]
+    np.testing.assert_allclose(curve.get_xydata(), [[10, 0.45], [20, 0.75]])
+    assert all(len(marked(axes)) == 1 for axes in figure.axes)
+    assert figure.axes[0].get_ylim()[1] > 0.9, "the name of the suggestion is above the dots"
+
+
 def test_numbers_of_motifs_are_whole():
     figure = plot_n_components(sweep_of())
     figure.draw_without_rendering()
@@ -189,6 +201,26 @@ def test_events_by_motif(events):
     assert heights[1] == pytest.approx(heights[0] / 2)
 
 
+def test_events_without_a_rate_are_in_bins(events):
+    assert plot_events(events).get_xlabel() == "time (s)"
+    for record in events:
+        record["time"] = float(record["bin"])
+    assert plot_events(events).get_xlabel() == "time (bins)"
+
+
+def test_averages_say_what_they_are_and_of_which_channel(events):
+    rng = np.random.default_rng(0)
+    one, two = (
+        plot_event_average(event_triggered_average(rng.random((100, n)), events, (-1, 1), 20))
+        for n in (1, 2)
+    )
+    assert one.axes[0].get_ylabel() == "mean ± standard error (data units)"
+    assert [axes.lines[0].get_color() for axes in one.axes] == [colour(0), colour(2)]
+    assert not any(axes.get_legend() for axes in one.axes)
+    shown = two.axes[-1].get_legend().get_texts()
+    assert [text.get_text() for text in shown] == ["channel 0", "channel 1"]
+
+
 def test_averages_as_lines_or_images(events):
     few = event_triggered_average(np.random.default_rng(0).random((100, 2)), events, (-1, 1), 20)
     figure = plot_event_average(few)
@@ -232,7 +264,8 @@ def test_matched_motifs_are_drawn_below_their_partners_and_shifted_onto_them():
     b = np.roll(a[[2, 0]], 3, axis=1)  # in another order, later, and one is missing
     figure = plot_match(a, b)
     above, below = figure.subfigs
-    assert [axes.get_title() for axes in below.axes] == ["1: 1.00", "none", "0: 1.00"]
+    assert [axes.get_title() for axes in below.axes] == ["motif 1\n1.00", "none", "motif 0\n1.00"]
+    assert "how similar" in figure.get_supxlabel()
     for k, axes in enumerate(below.axes):
         drawn, partner = (part.images[0].get_array() for part in (axes, above.axes[k]))
         np.testing.assert_allclose(drawn, 0 if k == 1 else partner)

@@ -96,6 +96,15 @@ def test_a_logarithmic_axis_leaves_out_zeros_and_says_numbers_plainly() -> None:
     assert "0.6" in {label.get_text() for label in ax.get_yticklabels(minor=True)}
 
 
+def test_an_axis_of_one_power_of_ten_can_be_read() -> None:
+    """With nothing but 0.1 on it nobody could say what a loss is."""
+    history = SimpleNamespace(seconds=np.arange(1.0, 9), loss=np.geomspace(0.5, 0.02, 8))
+    ax = plot_loss({"a": history}, log="y")
+    ax.figure.draw_without_rendering()
+    shown = {label.get_text() for label in ax.get_yticklabels(minor=True)} - {""}
+    assert {"0.05", "0.2"} <= shown <= {"0.02", "0.05", "0.2", "0.5"}
+
+
 def test_draws_into_given_axes() -> None:
     given = Figure().add_subplot()
     assert plot_loss({"a": RUNS}, ax=given) is given

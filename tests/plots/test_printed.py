@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import motifold
-from motifold.findings import Table
+from motifold import CNMF
+from motifold.findings import Significance, Table
 from motifold.plots import (
     paper,
     plot_consensus,
     plot_contributions,
+    plot_crossover,
     plot_event_average,
     plot_events,
     plot_factors,
     plot_loss,
     plot_match,
+    plot_motif_lengths,
     plot_motifs,
+    plot_n_components,
     plot_raster,
     plot_reconstruction,
     plot_significance,
@@ -50,8 +55,31 @@ PICTURES = {
 }
 
 
+def swept(X, **grid):
+    quick = {"n_seeds": 2, "tol": 0.1, "n_null": 60, "n_jobs": 1, "progress": False}
+    return (motifold.sweep(X, **{"n_components": 3, "n_lags": 5} | quick | grid),)
+
+
+PICTURES |= {
+    plot_n_components: lambda model, X: swept(X, n_components=[1, 2, 3]),
+    plot_motif_lengths: lambda model, X: swept(X, n_lags=[3, 5, 7]),
+    plot_crossover: lambda model, X: swept(X, x_ortho=[1e-4, 1e-2, 1], test=None, n_null=0),
+}
+
+
 def texts(figure: Figure) -> list[Text]:
     return [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+
+
+def collisions(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of texts of which one is drawn over the other; ticks keep apart by themselves."""
+    ticks = {
+        label for axes in figure.findobj(Axes) for axis in (axes.xaxis, axes.yaxis)
+        for which in ("major", "minor") for label in axis.get_ticklabels(which=which)
+    }  # fmt: skip
+    written = [text for text in texts(figure) if text not in ticks]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in written]
+    return [(one, other) for (one, a), (other, b) in combinations(boxes, 2) if a.overlaps(b)]
 
 
 @pytest.mark.parametrize("draw", PICTURES, ids=lambda draw: draw.__name__)
@@ -72,6 +100,7 @@ def test_every_picture_fits_a_column_and_can_be_read_there(draw, model, X):
         assert box.x1 < width + edge
         written = [text.get_window_extent() for axes in figure.axes for text in axes.texts]
         assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in written)
+        assert collisions(figure) == []
     assert matplotlib.rcParams["font.size"] == 10, "the style has left something behind"
 
 
@@ -96,6 +125,21 @@ def test_titles_of_motifs_do_not_collide(X):
     for row in rows.values():
         boxes = [axes.title.get_window_extent() for axes in row]
         assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def test_many_motifs_do_not_collide_either(X):
+    """P-values stand upright where there is no room, and the strip's numbers beside its label."""
+    model = CNMF(9, 5, max_iter=5, tol=0, random_state=0).fit(X)
+    model.components_[:, :, 0] = 0  # a feature in no motif
+    null = np.random.default_rng(0).normal(size=(9, 300))
+    yes = np.ones(9, dtype=bool)
+    found = Significance(null[:, 0] + 4, np.full(9, 0.0033), yes, yes, yes, null, 0.05)
+    for figure in (
+        plot_significance(found, style="paper").figure,
+        plot_raster(model, X, style="paper"),
+        plot_contributions(model, X, style="paper"),
+    ):
+        assert collisions(figure) == []
 
 
 def test_other_styles_are_refused(model):

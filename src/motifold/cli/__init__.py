@@ -16,6 +16,7 @@ import click
 
 from motifold import __version__
 from motifold.cli._help import Context
+from motifold.cli._said import remember
 from motifold.cli._terminal import interruptible, shown_in_colour, visible
 
 _COMMANDS = (
@@ -60,6 +61,7 @@ class _Commands(click.Group):
         near = get_close_matches(args[0], _COMMANDS, n=1)
         if near and near[0] != args[0] and not ctx.resilient_parsing:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]}?")
+        remember(ctx, args)
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:

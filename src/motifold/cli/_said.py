@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-from click.core import ParameterSource
+
+_WORDS = "motifold.words"
+
+
+def remember(context: click.Context, words: Sequence[str]) -> None:
+    """Keep the words as they were typed: what is parsed can not always be put into words again."""
+    context.meta[_WORDS] = tuple(words)
 
 
 def command_line() -> str:
-    """The command that is running, with what was given to it; absolute paths by their names."""
+    """The command that is running, as it was given; absolute paths by their names."""
     context = click.get_current_context()
-    words = ["motifold", context.info_name or ""]
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            words += _words_of(parameter, context.params.get(name))
-    return shlex.join(words)
+    given = context.params.values()
+    values = [part for value in given for part in (value if isinstance(value, tuple) else [value])]
+    paths = [str(value) for value in values if isinstance(value, Path) and value.is_absolute()]
+    words = context.meta.get(_WORDS, (context.info_name or "",))
+    return shlex.join(["motifold", *(_without_folder(word, paths) for word in words)])
 
 
-def _words_of(parameter: click.Parameter, value: Any) -> list[str]:
-    if not isinstance(parameter, click.Option):
-        return [_word(part) for part in (value if isinstance(value, tuple) else [value])]
-    option = max(parameter.opts, key=len)
-    if parameter.is_flag:
-        return [option if value or not parameter.secondary_opts else parameter.secondary_opts[0]]
-    values = value if parameter.multiple else [value]
-    return [word for part in values for word in (option, *_all(part))]
-
-
-def _all(value: Any) -> list[str]:
-    return [_word(part) for part in (value if isinstance(value, tuple) else [value])]
-
-
-def _word(value: Any) -> str:
-    text = str(value)
-    return Path(text).name if Path(text).is_absolute() else text
+def _without_folder(word: str, paths: Sequence[str]) -> str:
+    """Also where the path follows its option in one word, as in ``--report=/home/me/a.html``."""
+    for path in paths:
+        if word.endswith(path):
+            return word.removesuffix(path) + Path(path).name
+    return word

@@ -28,7 +28,7 @@ def plot_consensus(
     """Draw the motifs of a consensus, those found most often first.
 
     Above each stands in how many fits it was found, and the mean similarity of its copies to it;
-    stable ones have a star. Motifs found only once are left out.
+    stable ones have a star. A line below says so. Motifs found only once are left out.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def plot_consensus(
         f"{consensus.found[m]} of {consensus.n_fits}{star}\n{consensus.similarity[m]:.2f}"
         for m, star in zip(shown, stars, strict=True)
     ]
-    return plot_motifs(
+    drawn = plot_motifs(
         consensus.components[shown],
         rate=rate,
         feature_axis=feature_axis,
@@ -66,3 +66,6 @@ def plot_consensus(
         figure=figure,
         order=order,
     )
+    told = "in how many fits (* stable), and how similar they are there"
+    drawn.supxlabel(told, fontsize="small")
+    return drawn

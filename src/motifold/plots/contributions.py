@@ -154,6 +154,9 @@ def draw_contributions(
     axes = figure.add_subplot(grid[1:, 0], label="shares")
     _draw_shares(axes, found, motifs)
     axes.set_xlabel(f"share of {fit.loss.explains} (%)")
+    if column_width() is not None:  # the corner is too narrow
+        figure.supxlabel(_sums(fit, found, name, " ", ", ", "\n"), fontsize="small")
+        return figure
     # In the free corner beside the data, not in a title, for which the layout would leave room
     # above every row.
     told: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
@@ -192,17 +195,24 @@ def _draw_parts(lanes: dict[str, Axes], images: Images, features: Features, view
     view.label_time(axes)
 
 
-def _sums(fit: Decomposition, found: Contributions, name: str) -> str:
-    """How the shares add up, and what the pale ends of the bars are."""
+def _sums(
+    fit: Decomposition,
+    found: Contributions,
+    name: str,
+    after: str = "\n",
+    between: str = "\n",
+    pale: str = "\n",
+) -> str:
+    """How the shares add up, and what the pale ends of the bars are, with what is between them."""
     parts = {"motifs": float(found.shares.sum())}
     if fit.model.background_ is not None:
         parts["background"] = found.background
     parts["not explained"] = 1 - found.explained
-    lines = [f"Of the {name}'s {fit.loss.explains}:"]
-    lines += [f"{what} {100 * share:.1f}%" for what, share in parts.items()]
+    told = between.join(f"{what} {100 * share:.1f}%" for what, share in parts.items())
+    told = f"Of the {name}'s {fit.loss.explains}:{after}{told}"
     if found.overlaps is not None:
-        lines.append("(pale: where other\nmotifs are as well)")
-    return "\n".join(lines)
+        told += f"{pale}(pale: where other{after}motifs are as well)"
+    return told
 
 
 def _draw_shares(axes: Axes, found: Contributions, motifs: list[int]) -> None:

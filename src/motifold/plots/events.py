@@ -64,10 +64,17 @@ def plot_events(
         lines.set(linewidth=points(1.5), alpha=_paleness(these), linestyle=_styles(these))
     ax.set_yticks(range(len(motifs)), labels=[f"motif {k}" for k in motifs])
     ax.set_ylim(len(motifs) - 0.4, -0.6)
-    ax.set_xlabel("time (s)")
+    ax.set_xlabel("time (bins)" if _in_bins(events) else "time (s)")
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax
+
+
+def _in_bins(events: Table) -> bool:
+    """Whether they were found without a rate, so that their seconds are bins."""
+    if "bin" not in events.columns or len(events) == 0:
+        return False
+    return bool(np.array_equal(events["time"].astype(float), events["bin"].astype(float)))
 
 
 def _paleness(events: Table) -> Any:
@@ -94,15 +101,15 @@ def plot_event_average(
 ) -> Figure:
     """Draw what a signal does around the events of each motif.
 
-    Up to four channels are lines with a band of one standard error; more are an image, on a colour
-    scale common to all motifs.
+    Up to four channels are lines with a band of one standard error, a single one in the colours of
+    the motifs; more are an image, on a colour scale common to all motifs.
 
     Parameters
     ----------
     average : EventAverage
         As from ``motifold.event_triggered_average``.
     feature_axis, feature_label
-        Of an image's channels, as in ``plot_motifs``. Without an axis the first channel is at the
+        Of the channels, as in ``plot_motifs``. Without an axis the first channel is at the
         top or, where neighbours are strongly correlated, as frequencies are, at the bottom.
     figure : matplotlib.figure.Figure, SubFigure or None
         Where to draw; None makes a new one.
@@ -140,7 +147,8 @@ def plot_event_average(
         axes = figure.add_subplot(grid[0, m], sharey=first, label=f"motif {k}")
         first = first or axes
         if not is_image:
-            _draw_lines(axes, average, m)
+            _draw_lines(axes, average, m, features)
+            axes.tick_params(labelleft=m == 0)
         else:
             image = features.draw_image(axes, average.mean[m], span, **shades(norm))
             features.draw_labels(axes, shown=m == 0)
@@ -149,14 +157,21 @@ def plot_event_average(
         axes.set_xlabel("time from event (s)")
     if is_image:
         draw_colorbar(figure, image, grid[0, M], "mean value (data units)")
+    else:
+        assert first is not None
+        first.set_ylabel("mean ± standard error (data units)")
+        if N > 1:
+            axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 
-def _draw_lines(axes: Axes, average: EventAverage, m: int) -> None:
-    for n in range(average.mean.shape[2]):
+def _draw_lines(axes: Axes, average: EventAverage, m: int, features: Features) -> None:
+    N = average.mean.shape[2]
+    for n in range(N):
         mean, error = average.mean[m, :, n], average.standard_error[m, :, n]
-        axes.plot(average.times, mean, color=colour(n))
+        ink = colour(n if N > 1 else int(average.motifs[m]))
+        axes.plot(average.times, mean, color=ink, label=f"{features.label} {features.each[n]}")
         axes.fill_between(
-            average.times, mean - error, mean + error, color=colour(n), alpha=0.25, linewidth=0
+            average.times, mean - error, mean + error, color=ink, alpha=0.25, linewidth=0
         )
     axes.spines[["top", "right"]].set_visible(False)

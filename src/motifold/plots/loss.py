@@ -195,11 +195,18 @@ def _label_axes(ax: Axes, log_x: bool, log_y: bool, label: str) -> None:
     if log_y:
         ax.set_yscale("log")
         ax.yaxis.set_major_formatter(FuncFormatter(_plainly))
+        # Powers of ten alone would leave the axis bare.
         low, high = ax.get_ylim()
-        narrow = high < _WIDE_LOSSES * low  # powers of ten alone would leave the axis bare
-        ax.yaxis.set_minor_formatter(FuncFormatter(_plainly) if narrow else NullFormatter())
+        shown = _plainly if high < _WIDE_LOSSES * low else _round
+        few = high < _WIDE_LOSSES**2 * low
+        ax.yaxis.set_minor_formatter(FuncFormatter(shown) if few else NullFormatter())
     ax.grid(alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def _round(value: float, _: Any = None) -> str:
+    """Of the ticks between powers of ten those at 2 and 5."""
+    return _plainly(value) if f"{value:e}"[0] in "25" else ""
 
 
 def _plainly(value: float, _: Any = None) -> str:

@@ -27,10 +27,11 @@ def plot_match(
     order: Order = "auto",
     style: Style | None = None,
 ) -> Figure:
-    """Draw the motifs of ``a``, and below each the motif of ``b`` that answers to it.
+    r"""Draw the motifs of ``a``, and below each the motif of ``b`` that answers to it.
 
     Those of ``b`` are shifted to lie on their partners; above each stands which motif of ``b`` it
-    is and the similarity of the two. A motif of ``a`` without a partner has a blank one.
+    is, and below that the similarity of the two. A motif of ``a`` without a partner has a blank
+    one.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ def plot_match(
     >>> motifs = make_sequences(300, 20, 2, 8, random_state=0).components
     >>> figure = plot_match(motifs, motifs[::-1])
     >>> [axes.get_title() for axes in figure.subfigs[1].axes]
-    ['1: 1.00', '0: 1.00']
+    ['motif 1\n1.00', 'motif 0\n1.00']
     """
     check_rate(rate)
     first, second = (np.asarray(getattr(fit, "components_", fit)) for fit in (a, b))
@@ -66,10 +67,14 @@ def plot_match(
             f"{second.shape[1]}."
         )
     titles = [
-        f"{j}: {similarity:.2f}" if j >= 0 else "none"
+        f"motif {j}\n{similarity:.2f}" if j >= 0 else "none"
         for j, similarity in zip(match.order, match.similarity, strict=True)
     ]
     figure = prepared_figure(figure, (1.6 + 1.2 * max(len(first), 4), 6.0))
+    figure.supxlabel(
+        "above: motifs of the first; below: their partners in the second, and how similar",
+        fontsize="small",
+    )
     above, below = figure.subfigures(2, 1, squeeze=False)[:, 0]
     named = getattr(a, "feature_names_in_", getattr(b, "feature_names_in_", None))
     features = Features.from_options(first.shape[2], feature_axis, feature_label, named)

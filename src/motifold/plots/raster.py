@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
@@ -19,6 +20,7 @@ from motifold.plots.style import (
     check_rate,
     colour,
     draw_colorbar,
+    inches_of,
     mark_segments,
     prepared_figure,
     scale,
@@ -27,6 +29,7 @@ from motifold.plots.style import (
 from motifold.plots.view import View
 
 _NAMED_FEATURES = 40
+_LINE = 12  # points of a motif's name, from line to line
 _NO_MOTIF = "0.85"  # the grey of features that are in none
 
 
@@ -47,10 +50,10 @@ def plot_raster(
 ) -> Figure:
     """Draw a recording with its features sorted, so that sequences show as diagonals.
 
-    A strip at the left has the colour of each feature's motif, grey for those in none; marks on
-    top, in the same colours, are the events, hollow where the end of a segment cuts them off. Long
-    recordings are drawn by the largest value of neighbouring bins. ``plot_raster(X, order)``, the
-    order of 0.1, is understood as well.
+    A strip at the left has the colour of each feature's motif, grey for those in none, and its
+    number where there is room; marks on top, in the same colours, are the events, hollow where the
+    end of a segment cuts them off. Long recordings are drawn by the largest value of neighbouring
+    bins. ``plot_raster(X, order)``, the order of 0.1, is understood as well.
 
     Parameters
     ----------
@@ -165,8 +168,7 @@ def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
     for row, k in enumerate(motifs):
         shade = colour(int(k)) if k >= 0 else _NO_MOTIF
         strip.axhspan(row - 0.5, row + 0.5, color=shade, linewidth=0)
-    for k in np.unique(motifs):
-        centre = np.flatnonzero(motifs == k).mean()
+    for k, centre in _with_room(motifs, strip):
         strip.annotate(
             str(k) if k >= 0 else "none",
             (0, centre),
@@ -176,12 +178,24 @@ def _draw_strip(strip: Axes, order: FeatureOrder, features: Features) -> None:
             ha="right",
             va="center",
             color=colour(int(k)) if k >= 0 else "0.4",
-            rotation=0 if k >= 0 else 90,
         )
     strip.set_ylim(features.limits)
-    strip.set_ylabel("feature, by motif and lag of its peak", labelpad=14)
+    letters = max(len(str(k)) if k >= 0 else len("none") for k in motifs)
+    strip.set_ylabel("feature, by motif and lag of its peak", labelpad=points(8 + 6 * letters))
     strip.set_xticks([])
     strip.set_yticks([])
+
+
+def _with_room(motifs: npt.NDArray[np.intp], strip: Axes) -> list[tuple[int, float]]:
+    """Motifs, and the middle of their runs, whose names do not collide: larger ones first."""
+    line = points(_LINE) / 72 / (inches_of(strip)[1] / len(motifs))  # in rows
+    found: list[tuple[int, float]] = []
+    values, counts = np.unique(motifs, return_counts=True)
+    for k in values[np.argsort(-counts, kind="stable")].tolist():
+        centre = float(np.flatnonzero(motifs == k).mean())
+        if all(abs(centre - other) >= line for _, other in found):
+            found.append((k, centre))
+    return found
 
 
 def _draw_events(above: Axes, events: Any, view: View) -> None:

@@ -9,8 +9,9 @@ from matplotlib.axes import Axes
 
 from motifold.findings.shuffles import Significance
 from motifold.plots.printed import Style, in_style, points
-from motifold.plots.style import colour, prepared_figure
+from motifold.plots.style import colour, inches_of, prepared_figure
 
+_P_VALUE = 0.55  # inches of a p-value in type of the usual size
 _FACES = {"not significant": "white"}  # of dots in the legend
 
 
@@ -76,6 +77,7 @@ def plot_significance(
         look = {"marker": marker, "s": points(points(40)), "c": [_FACES.get(label, "0.3")]}
         ax.scatter([], [], label=label, edgecolors=None if marker == "x" else "0.3", **look)
     top = np.fmax(result.statistic, np.nan_to_num(result.null, nan=-np.inf).max(axis=1))
+    crowded = inches_of(ax)[0] / K < _P_VALUE * points(1)
     for k in np.flatnonzero(tested):
         ax.annotate(
             f"p = {result.p_value[k]:.2g}",
@@ -84,10 +86,11 @@ def plot_significance(
             textcoords="offset points",
             ha="center",
             fontsize="small",
+            rotation=90 if crowded else 0,
         )
     ax.set_xticks(positions)
     ax.set_xlim(-0.6, K - 0.4)
-    ax.margins(y=0.15)
+    ax.margins(y=0.3 if crowded else 0.15)
     ax.set_xlabel("motif")
     ax.set_ylabel("skewness of the overlap")
     ax.spines[["top", "right"]].set_visible(False)

@@ -104,6 +104,13 @@ def prepared_figure(figure: Figure | SubFigure | None, size: tuple[float, float]
     return cast(Figure, figure)
 
 
+def inches_of(axes: Axes) -> tuple[float, float]:
+    """Width and height of axes, about: what stands beside them takes a little of it."""
+    box = axes.get_window_extent()
+    dpi = cast(Figure, axes.get_figure(root=True)).dpi
+    return 0.85 * float(box.width / dpi), 0.85 * float(box.height / dpi)
+
+
 def draw_colorbar(
     figure: Figure, image: AxesImage, cell: SubplotSpec, label: str = "value (data units)"
 ) -> None:

@@ -9,12 +9,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
-from motifold.findings.choices import find_holdout_curve, losses_of, mean_by
+from motifold.findings.choices import (
+    best_n_components,
+    find_holdout_curve,
+    find_lag_curve,
+    losses_of,
+    mean_by,
+)
 from motifold.findings.sweeping import Sweep
 from motifold.findings.table import Table
-from motifold.plots.printed import Style, in_style, points
+from motifold.plots.printed import Style, column_width, in_style, points
 from motifold.plots.style import PALETTE, prepared_figure
 
+_SIDE_BY_SIDE = 5.0  # inches of print that several panels need
 _CHOICE: dict[str, Any] = {"color": PALETTE[2], "linewidth": 6, "alpha": 0.3, "zorder": 0}
 
 
@@ -58,7 +65,7 @@ def plot_n_components(
     table = sweep.table
     panels = {
         "test_error": _label_of_errors(table),
-        "dissx": "DISSX between seeds",
+        "dissx": "disagreement of seeds (DISSX)",
         "n_significant": "significant motifs",
     }
     measured = [
@@ -67,9 +74,8 @@ def plot_n_components(
         if not np.isnan(table[name].astype(float)).all()
         and not (name == "n_significant" and not table["n_tested"].any())
     ]
-    figure = prepared_figure(figure, (1.0 + 3.2 * len(measured), 3.4))
-    for i, name in enumerate(measured):
-        axes = figure.add_subplot(1, len(measured), i + 1, label=name)
+    figure, axes_of = _panels(figure, measured)
+    for name, axes in axes_of.items():
         values, means = mean_by(table, "n_components", name)
         curve = find_holdout_curve(table)
         if name == "test_error" and curve is not None:
@@ -78,7 +84,7 @@ def plot_n_components(
         axes.plot(values, means, color=PALETTE[0], marker="o", markersize=points(5))
         if name == "n_significant":
             axes.plot(values, values, color="0.6", linestyle=":", zorder=0)
-            axes.annotate("all", (values[-1], values[-1]), color="0.4", ha="right", va="bottom")
+            _name_all(axes, "all", values[-1])
         if name == "test_error":
             axes.set_ylim(top=min(axes.get_ylim()[1], 1.05))
         _mark(axes, sweep.suggested.get("n_components"), values.max(), "most")
@@ -157,11 +163,14 @@ def plot_crossover(sweep: Sweep, *, ax: Axes | None = None, style: Style | None 
 def plot_motif_lengths(
     sweep: Sweep, *, figure: Figure | SubFigure | None = None, style: Style | None = None
 ) -> Figure:
-    """Draw effective length and onset of every motif over the number of lags.
+    """Draw what is predicted of held-out data, and the extent of the motifs, over the lags.
 
-    A dot is a motif, larger where it has more of the power. Motifs on the diagonal fill all their
-    lags, and may be longer; where the dots leave it, more lags change nothing. The suggested value
-    is a broad line, a broken one where it is the longest that was tried.
+    First, where it was measured, the share of the variance that is predicted of held-out data, by
+    which the length is suggested: a grey dot is a run; the line is the mean over held-out blocks,
+    of each the run that fitted its training data best. Then effective length and onset of every
+    motif: a dot is a motif, larger where it has more of the power. Motifs on the diagonal fill all
+    their lags, and may be longer; where the dots leave it, more lags change nothing. The suggested
+    value is a broad line, a broken one where it is the longest that was tried.
 
     Parameters
     ----------
@@ -175,7 +184,8 @@ def plot_motif_lengths(
     Returns
     -------
     matplotlib.figure.Figure
-        Its axes are labelled (``get_label``) "length" and "onset".
+        Its axes are labelled (``get_label``) "predicted" (where it was measured), "length" and
+        "onset".
 
     Examples
     --------
@@ -190,12 +200,14 @@ def plot_motif_lengths(
     ['length', 'onset']
     """
     motifs = sweep.motifs
-    figure = prepared_figure(figure, (8.0, 3.6))
+    predicted = _runs_of_lags(sweep.table)
     lags = np.unique(motifs["n_lags"])
-    for i, (name, label) in enumerate(
-        [("length", "effective length (lags)"), ("onset", "onset (lags)")]
-    ):
-        axes = figure.add_subplot(1, 2, i + 1, label=name)
+    labels = {"length": "effective length (lags)", "onset": "onset (lags)"}
+    figure, panels = _panels(figure, [*([] if predicted is None else ["predicted"]), *labels])
+    if predicted is not None:
+        _draw_predicted(panels["predicted"], predicted)
+    for name, label in labels.items():
+        axes = panels[name]
         sizes = 4 + 60 * motifs["share"].astype(float)
         axes.scatter(
             _jittered(motifs["n_lags"]),
@@ -205,15 +217,48 @@ def plot_motif_lengths(
             alpha=0.35,
             linewidth=0,
         )
-        axes.plot(lags, lags, color="0.6", linestyle=":", zorder=0)
-        _mark(axes, sweep.suggested.get("n_lags"), lags.max(), "longest")
-        _whole_numbers(axes, lags)
-        axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("number of lags, L")
+        if name == "length":
+            axes.plot(lags, lags, color="0.6", linestyle=":", zorder=0)
+            _name_all(axes, "all lags", lags[-1])
+        axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.set_ylabel(label)
         axes.set_ylim(bottom=-0.5)
+    for axes in panels.values():
+        _mark(axes, sweep.suggested.get("n_lags"), lags.max(), "longest")
+        _whole_numbers(axes, lags)
+        axes.set_xlabel("number of lags, L")
         axes.spines[["top", "right"]].set_visible(False)
     return figure
+
+
+def _panels(figure: Figure | SubFigure | None, names: list[str]) -> tuple[Figure, dict[str, Axes]]:
+    """A panel for each name, side by side; in a single column of print one below the other."""
+    n, width = len(names), column_width()
+    stacked = width is not None and width < _SIDE_BY_SIDE
+    figure = prepared_figure(figure, (5.2, 2.4 * n) if stacked else (1.2 + 3.2 * n, 3.5))
+    shape = (n, 1) if stacked else (1, n)
+    return figure, {
+        name: figure.add_subplot(*shape, i + 1, label=name) for i, name in enumerate(names)
+    }
+
+
+def _runs_of_lags(table: Table) -> Table | None:
+    """The runs by which the number of lags is suggested; None without held-out data."""
+    if find_lag_curve(table) is None:
+        return None
+    K = best_n_components(table)
+    chosen = table if K is None else table.where(n_components=K)
+    return chosen if find_lag_curve(chosen) is not None else None
+
+
+def _draw_predicted(axes: Axes, table: Table) -> None:
+    curve = find_lag_curve(table)
+    assert curve is not None
+    _draw_runs(axes, table["n_lags"], table["predicted"].astype(float))
+    axes.plot(curve.n_lags, curve.mean, color=PALETTE[0], marker="o", markersize=points(5))
+    axes.set_ylabel("share predicted (held out)")
+    top = 1.15 * max(float(np.nanmax(table["predicted"].astype(float))), 0.01)  # room for a name
+    axes.set_ylim(min(0.0, float(curve.mean.min())), top)
 
 
 def _label_of_errors(table: Table) -> str:
@@ -239,6 +284,12 @@ def _whole_numbers(axes: Axes, values: Any) -> None:
         axes.set_xticks(values, labels=[f"{value:g}" for value in values])
     else:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _name_all(axes: Axes, name: str, last: float) -> None:
+    """Name the diagonal at its end, below where the suggested value is named."""
+    axes.set_ylim(top=1.35 * last)
+    axes.annotate(name, (last, last), color="0.4", ha="right", va="bottom", fontsize="small")
 
 
 def _mark(

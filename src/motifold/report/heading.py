@@ -54,7 +54,7 @@ def section(title: str, *children: Markup | None) -> Section:
 def heading(title: str, origin: Origin, summary: Markup | None = None, about: str = "") -> Markup:
     """The top of a page."""
     made = f"{origin.made:%Y-%m-%d %H:%M} {origin.made.tzname() or ''}".strip()
-    by = None if origin.command is None else join(" by ", tag("code", origin.command))
+    by = None if origin.command is None else join(" by ", _command(origin.command))
     return tag(
         "header",
         tag("h1", title),
@@ -62,6 +62,13 @@ def heading(title: str, origin: Origin, summary: Markup | None = None, about: st
         tag("p", f"Made on {made} with motifold {__version__}", by, ".", class_="made"),
         summary,
     )
+
+
+def _command(words: str) -> Markup:
+    """The command, whose options are not broken at their hyphens."""
+    parts = re.split(r"(?<= )(-\S+)", words)
+    shown = [tag("span", part, class_="option") if i % 2 else part for i, part in enumerate(parts)]
+    return tag("code", shown)
 
 
 def with_contents(sections: Iterable[Section]) -> Markup:
