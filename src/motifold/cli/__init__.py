@@ -35,6 +35,7 @@ _COMMANDS = (
     "reproduce",
     "bench",
     "doctor",
+    "warmup",
 )
 
 

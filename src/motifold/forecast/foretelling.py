@@ -8,6 +8,7 @@ iterations a fit needs hardly depends on T, so that excerpts which are fitted to
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,6 +68,8 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
     pilots = _to_the_end(model, whole, least, Clock(_TO_THE_END * seconds))
     probes = _at_length(model, whole, pilots[-1], clock)
     measured_seconds = clock.seconds
+    if pilots[-1].n_samples >= T and pilots[-1].end is not None:
+        pilots = pilots[-1:]  # it was the fit itself
     found = [*pilots, *probes]
     longest = max(found, key=lambda pilot: pilot.n_samples)
     fixed, each = _line(found)
@@ -84,7 +87,7 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
     end = T * ends[-1] if ends else 0.0
     start = share * longest.first + reading + (n_iter - 1) * iteration * uneven + end
     fit = start * model.n_init
-    notes = list(_notes(whole, where, pilots))
+    notes = list(_notes(whole, where, pilots, from_disk))
     if model.max_time is not None and fit > model.max_time:
         fit = min(fit, _GRACE * model.max_time)
         notes.append(f"max_time ends it; {model.max_time:g} s are its limit.")
@@ -184,7 +187,7 @@ def _reading(whole: Whole, where: Where, model: Any, computing: float) -> tuple[
         kept = min(size, whole.dtype.itemsize)
         room = (where.room or 0) / len(whole.stored)
         share = max(0.0, 1 - room / (T * N * kept))
-        seconds += _PASSES * share * T * _seconds_of_a_row(X)
+        seconds += _PASSES * share * T * _seconds_of_a_row(X) if share else 0.0
         nbytes += _PASSES * share * T * N * size
     if not where.local:
         return 0.0, 0  # each worker has its part in memory
@@ -204,7 +207,7 @@ def _seconds_of_a_row(X: Any) -> float:
     return clock.seconds / (min(T, first + rows) - first)
 
 
-def _notes(whole: Whole, where: Where, pilots: list[Pilot]) -> Any:
+def _notes(whole: Whole, where: Where, pilots: list[Pilot], from_disk: int) -> Iterator[str]:
     if not any(pilot.end is not None for pilot in pilots):
         yield (
             "no excerpt was fitted to its end in this time: the number of iterations is a guess. "
@@ -223,5 +226,5 @@ def _notes(whole: Whole, where: Where, pilots: list[Pilot]) -> Any:
             f"X ({told(nbytes)}) does not fit into the {told(where.device_room)} that it may take "
             "on the GPU: it is streamed from the host, whose time is not in these numbers."
         )
-    if where.local and where.device_memory is None and whole.stored:
+    if from_disk:
         yield "reading was timed once, and what was read lately may be in memory still."
