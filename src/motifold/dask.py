@@ -25,9 +25,11 @@ from motifold.engines.dask.crew import Crew, Lost
 from motifold.engines.dask.engine import ClusterEngine, Handle
 from motifold.engines.dask.plan import Cutting
 from motifold.engines.dask.store import Store
+from motifold.engines.demand import Demand
 from motifold.estimator import CNMF as LocalCNMF
 from motifold.fit.clock import Clock
 from motifold.fit.state import LoopState, SearchState
+from motifold.forecast import Where, Whole
 from motifold.io import read
 
 __all__ = ["CNMF"]
@@ -35,6 +37,7 @@ __all__ = ["CNMF"]
 # Copies of the activations: not more often than so many seconds, and than takes this share of the
 # time. Losses of workers without an iteration between them, before the fit gives up.
 _SECONDS, _SHARE, _LOSSES = 1.0, 0.05, 10
+_COPIES_HERE = 4  # of the activations, at most: two states of two
 _NOTHING = 1  # byte of a file that may be read here: workers read it
 
 
@@ -130,15 +133,35 @@ class CNMF(LocalCNMF):
 
     def _unpacked(self, X: Any, lengths: Any, segments: Any, mask: Any) -> Given:
         """What the user gave; a file, or a list of them, is opened, and stays where it is."""
-        signed = bool(self.allow_negative)
-        if _is_path(X):
-            X = read(X)
-        elif isinstance(X, (list, tuple)) and X and all(map(_is_path, X)):
-            X = [_rows_of(path, signed) for path in X]
+        signed, X = bool(self.allow_negative), self._opened(X)
         return unpacked(X, lengths, segments, mask, signed=signed, memory_limit=_NOTHING)
+
+    def _opened(self, X: Any) -> Any:
+        if _is_path(X):
+            return read(X)
+        if isinstance(X, (list, tuple)) and X and all(map(_is_path, X)):
+            return [_rows_of(path, bool(self.allow_negative)) for path in X]
+        return X
 
     def _recording(self, given: Any, place: Place) -> Data:
         return place.recording_of(*given.data)
+
+    def _demand(self, given: Given) -> None:
+        """Nothing to speak of: the workers have it."""
+
+    def _where(self, whole: Whole) -> Where:
+        """On the workers, who take what one machine would; copies of the activations are here."""
+        self._refuse_what_cannot_be()
+        members = client_of(self.client).scheduler_info()["workers"].values()
+        there = super()._where(whole)
+        threads = sum(int(member["nthreads"]) for member in members)
+        size = whole.T * self.n_components * whole.dtype.itemsize
+        return Where(
+            f"Dask cluster, {len(members)} workers, {self._solver_name()}",
+            threads if self.n_jobs is None else len(members) * max(1, int(self.n_jobs)),
+            Demand(_COPIES_HERE * size, rest=there.demand.rest),
+            local=False,
+        )
 
     def _refuse_what_cannot_be(self) -> None:
         """Raise, by name, where a parameter asks for what workers cannot do."""

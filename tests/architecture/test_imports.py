@@ -22,7 +22,7 @@ FLOORS = [
     ["motifold.solvers"],
     ["motifold.engines"],
     ["motifold.fit"],
-    ["motifold.state", "motifold._compat"],
+    ["motifold.state", "motifold._compat", "motifold.forecast"],
     ["motifold.estimator", "motifold.datasets", "motifold.io", "motifold.prepare"],
     ["motifold.storage", "motifold.findings", "motifold.dask"],
     ["motifold.streaming", "motifold.exports"],

@@ -36,6 +36,7 @@ _COMMANDS = (
     "reproduce",
     "bench",
     "doctor",
+    "warmup",
 )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motifold.cli._cluster import at_home, cluster_option, model_class, working_on
+from motifold.cli._dry_run import dry_run_option, tell_estimate
 from motifold.cli._fitting import FittingCommand, given_parameters, model_options
 from motifold.cli._following_fit import (
     FollowedFit,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from motifold.data.held_out import HoldOut
     from motifold.estimator import CNMF
     from motifold.findings import Significance
+    from motifold.forecast import Estimate
     from motifold.io import Recording
     from motifold.storage.checkpoint import Checkpoint
 
@@ -94,6 +96,7 @@ _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no
     metavar="X",
     help="Hold out this share of the time, in blocks, and test the motifs there.",
 )
+@dry_run_option
 @preparing_options
 @fit_follow_options
 @model_options
@@ -107,6 +110,7 @@ def command(
     restart: bool,
     checkpoint_every: float,
     test_fraction: float | None,
+    dry_run: bool,
     as_json: bool,
     n_lags: str,
     follow: bool,
@@ -125,6 +129,8 @@ def command(
     With --test-fraction the motifs are found in the rest of the recording and tested on the blocks
     that were held out; motifold significance and the report know which those are.
 
+    With --dry-run nothing is fitted or written: it tells what the same command would take.
+
     With --follow rows are taken as they come, from standard input (-) or a csv or npy file that is
     being written, and the model is learnt from them a chunk at a time (partial_fit). It is saved
     every minute, and at the end: end of input, Ctrl-C, SIGTERM, or a bad line. --resume goes on
@@ -141,6 +147,7 @@ def command(
       motifold fit counts.npy -k 8 -l 20 --x-ortho 0.01 --center
       motifold fit counts.npy -k 5 -l 20 --loss kl
       motifold fit counts.npy -k 5 -l 20 --sqrt --smooth 2 --test-fraction 0.3
+      motifold fit large.zarr -k 5 -l 20 --dry-run
       motifold fit large.zarr -k 5 -l 20 --cluster local:4
       rig | motifold fit - -k 5 -l 20 --follow
     """
@@ -148,8 +155,14 @@ def command(
         asked = FollowedFit(file, output, n_lags, checkpoint_every, resume, restart, chunk, forget)
         if cluster is not None:
             raise click.UsageError("--cluster is not for --follow: one process follows a stream.")
+        if dry_run:
+            raise click.UsageError("--dry-run is not for --follow: nobody knows how long it goes.")
         refuse_with_follow(report, test_fraction, options)
         follow_fit(asked, idle, as_json, options)
+        return
+    if dry_run:
+        with friendly():
+            tell_estimate(_estimate(file, options, n_lags, cluster, test_fraction), as_json)
         return
     with friendly():
         saved = beside(output, ".checkpoint")
@@ -180,6 +193,29 @@ def command(
             write_report(report, model, recording, sort=sort, model_name=name, command=said)
         test = None if held is None else _tested(model, recording)
     _tell(model, recording, output, report, test, as_json)
+
+
+def _estimate(
+    file: Path,
+    options: dict[str, Any],
+    n_lags: str,
+    cluster: str | int | None,
+    test_fraction: float | None,
+) -> Estimate:
+    """What the fit would take; the file is not read as a whole unless it has to be prepared."""
+    recording, limit = recording_of(file, options), options["memory_limit"]
+    preparation = given_preparation(options, recording)
+    whole = preparation is not None or test_fraction is not None
+    recording = recording.checked(memory_limit=limit) if whole else recording
+    model = _model(recording, n_lags, options, model_class(cluster))
+    part = None
+    if whole:
+        held = _hold_out(recording, test_fraction, model.n_lags)
+        part = part_to_fit(recording, preparation, held)
+    with working_on(cluster, model):
+        if part is None:
+            return model.estimate(recording)
+        return model.estimate(part.X, lengths=part.lengths, mask=part.mask)
 
 
 def _hold_out(recording: Recording, fraction: float | None, L: int) -> HoldOut | None:

@@ -16,7 +16,13 @@ _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 # Arrays of the size of the activations that a fit takes at most, by bytes of a number; what must
 # be left for rows of X.
 _ARRAYS, _LEAST_SHARE = {4: 15, 8: 11}, 0.1
+_PLAIN_ARRAYS = 7  # of the algorithms as published
 _CONTROL_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+# Of the control group: what is used, and a list of what that is. Files that were read and may be
+# dropped again count as used there, and are not.
+_USED = ("memory.current", "memory.usage_in_bytes")
+_DROPPABLE = r"^(?:total_)?inactive_file (\d+)$"
+_FREE = r"^MemAvailable:\s+(\d+) kB$"  # in /proc/meminfo
 
 
 def bytes_of(limit: str | float | None) -> int:
@@ -57,8 +63,37 @@ def machine_bytes() -> int:
     return min(known, default=4 * 2**30)
 
 
+def available_bytes() -> int:
+    """Memory that is free now: what the machine has left, or the control group allows on top.
+
+    Where neither tells, all of the machine's.
+    """
+    known = [machine_bytes()]
+    with suppress(OSError):
+        found = re.search(_FREE, Path("/proc/meminfo").read_text(), re.MULTILINE)
+        known += [] if found is None else [1024 * int(found[1])]
+    for file, used in zip(_CONTROL_GROUPS, _USED, strict=True):
+        with suppress(OSError, ValueError):
+            limit, folder = int(Path(file).read_text()), Path(file).parent
+            taken = int((folder / used).read_text())
+            dropped = re.search(_DROPPABLE, (folder / "memory.stat").read_text(), re.MULTILINE)
+            known.append(limit - taken + (0 if dropped is None else int(dropped[1])))
+    return max(0, min(known))
+
+
 def _has_sysconf() -> bool:
     return "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {})
+
+
+def bytes_of_activations(
+    T: int, K: int, itemsize: int, *, accelerated: bool = True, more: int = 0, coupled: bool = False
+) -> int:
+    """Bytes of the arrays that are as long as the activations (T, K), at most, in a fit.
+
+    ``more``: arrays that its solver takes beside; ``coupled``: by penalties, or missing entries.
+    """
+    arrays = (_ARRAYS[itemsize] if accelerated else _PLAIN_ARRAYS) + more
+    return (2 if coupled else 1) * arrays * T * K * itemsize
 
 
 def room_for_rows(limit: str | float | None, T: int, K: int, itemsize: int) -> int:
@@ -67,7 +102,7 @@ def room_for_rows(limit: str | float | None, T: int, K: int, itemsize: int) -> i
     Where they leave little that is an error, if the user has set the limit.
     """
     nbytes = bytes_of(limit)
-    taken = _ARRAYS[itemsize] * T * K * itemsize
+    taken = bytes_of_activations(T, K, itemsize)
     left = nbytes - taken
     if left < _LEAST_SHARE * nbytes:
         if limit is not None:

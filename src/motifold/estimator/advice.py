@@ -6,8 +6,10 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
+from motifold.data.memory import available_bytes, told
 from motifold.data.validation import looks_turned
 from motifold.engines.cuda.place import on_host
+from motifold.engines.demand import Demand
 from motifold.estimator.parameters import Parameters
 from motifold.fit import StopReason
 from motifold.model import PENALTIES
@@ -36,6 +38,18 @@ def warn_if_turned(T: int, N: int) -> None:
             UserWarning,
             stacklevel=5,
         )
+
+
+def warn_if_too_large(demand: Demand | None) -> None:
+    """Before anything is taken: the system may end a process that takes more than there is."""
+    if demand is None or demand.total <= (available := available_bytes()):
+        return
+    warnings.warn(
+        f"This fit takes up to {told(demand.total)} of memory beside X, and {told(available)} are "
+        f"available. {demand.advice}",
+        UserWarning,
+        stacklevel=4,
+    )
 
 
 def warn_if_empty(model: Parameters) -> None:

@@ -15,11 +15,13 @@ from motifold.estimator.advice import (
     warn_if_empty,
     warn_if_ill_posed,
     warn_if_not_converged,
+    warn_if_too_large,
     warn_if_turned,
 )
 from motifold.estimator.applying import Applying
 from motifold.estimator.border import first_segment
 from motifold.estimator.callbacks import Callbacks, Watcher
+from motifold.estimator.estimating import Estimating
 from motifold.estimator.streams import Streams
 from motifold.fit import Acceleration, Clock, Loop, LoopState, Rules, SearchState, search
 from motifold.fit.progress import ProgressBar
@@ -32,7 +34,7 @@ from motifold.solvers import find_solver
 _IN_KIND = {"components_", "activations_", "background_"}
 
 
-class CNMF(Callbacks, Streams, Applying):
+class CNMF(Callbacks, Streams, Estimating, Applying):
     """Convolutive nonnegative matrix factorisation.
 
     Explains a recording X (time × features, nonnegative) by a few *motifs*, each a short
@@ -324,6 +326,7 @@ class CNMF(Callbacks, Streams, Applying):
         solver = find_solver(self.solver, loss, signed=bool(self.allow_negative))
         given = self._unpacked(X, lengths, segments, mask)
         X = given.X
+        warn_if_too_large(self._demand(given))
         place = self._place(X)
         with place:
             data = self._recording(given, place)

@@ -15,8 +15,25 @@ _OPTIONS: dict[str, Any] = {
 }
 
 
+# Every kernel whose module has been imported.
+KERNELS: list[Any] = []
+
+
 def kernel(function):
-    """Compile on first use and keep the machine code on disk.
+    """Compile on first use and keep the machine code on disk."""
+    KERNELS.append(_compiled(function))
+    return KERNELS[-1]
+
+
+def tally() -> tuple[int, int]:
+    """How many variants of kernels this process has compiled, and loaded from the disk."""
+    stats = [one.stats for one in KERNELS]
+    loaded = sum(sum(found.cache_hits.values()) for found in stats)
+    return sum(len(one.signatures) for one in KERNELS) - loaded, loaded
+
+
+def _compiled(function):
+    """The function, compiled when it is used.
 
     numba keeps it beside the source, or in the user's cache folder. Where it can write to neither
     (a read-only install, no HOME) it refuses to cache; then a folder of the user's own among the

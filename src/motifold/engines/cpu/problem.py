@@ -135,9 +135,7 @@ class Problem:
     @property
     def multiplications(self) -> float:
         """Of one pass over the data, counted as those of a matrix product."""
-        entries = self.data.n_entries
-        cost = float(self.T) * self.N if entries is None else _SPARSE_COST * (entries + self.T)
-        return cost * self.K * self.L
+        return multiplications(self.T, self.N, self.K, self.L, self.data.n_entries)
 
     @property
     def block_rows(self) -> int:
@@ -189,6 +187,12 @@ class Problem:
             ends = np.minimum(np.arange(len(rows) - 1) + self.L, len(rows) - 1)
             starts[segment.start : segment.stop] = rows[ends] > rows[:-1]
         return features, starts
+
+
+def multiplications(T: int, N: int, K: int, L: int, n_entries: int | None = None) -> float:
+    """Of one pass over data of this shape; ``n_entries`` where it is sparse."""
+    cost = float(T) * N if n_entries is None else _SPARSE_COST * (n_entries + T)
+    return cost * K * L
 
 
 def hidden_block(segment: Segment, a: int, b: int) -> HiddenBlock | None:

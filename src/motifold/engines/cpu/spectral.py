@@ -44,14 +44,39 @@ def best_way(N: int, T: int, K: int, L: int, itemsize: int) -> Way:
     """How to pass over the data: what the cost model says, which knows only the shape."""
     if L == 1:
         return "products"
-    costs: dict[Way, float] = {
-        "products": _PRODUCTS * K * L,
-        "transforms": _CLEARLY * (_KEPT + _KEPT_PER_MOTIF * K + _TRANSFORM),
-    }
+    costs = _costs(K, L)
+    if _bytes_kept(N, T, L, itemsize) > _MEMORY:
+        del costs["kept transforms"]
+    return min(costs, key=lambda way: costs[way] * (1 if way == "products" else _CLEARLY))
+
+
+def bytes_of_spectra(N: int, T: int, K: int, L: int, itemsize: int) -> int:
+    """Bytes of transforms in memory at a time."""
+    way = best_way(N, T, K, L, itemsize)
+    if way == "products":
+        return 0
+    return _bytes_kept(N, T, L, itemsize) if way == "kept transforms" else 2 * _GROUP_BYTES
+
+
+def slower(N: int, T: int, part: int, K: int, L: int, itemsize: int) -> float:
+    """Seconds of a core for each bin that both passes take more over T bins than over ``part``.
+
+    The transforms of a part may be kept where those of the whole may not.
+    """
+    costs = _costs(K, L)
+    whole, less = (costs[best_way(N, n, K, L, itemsize)] for n in (T, part))
+    return 1e-9 * (itemsize / 4) * N * (whole - less)
+
+
+def _costs(K: int, L: int) -> dict[Way, float]:
+    """Nanoseconds per entry of X, of every way."""
+    kept = _KEPT + _KEPT_PER_MOTIF * K
+    return {"products": _PRODUCTS * K * L, "transforms": kept + _TRANSFORM, "kept transforms": kept}
+
+
+def _bytes_kept(N: int, T: int, L: int, itemsize: int) -> int:
     n = _transform_length(L)
-    if N * T * itemsize * n / (n - L + 1) <= _MEMORY:
-        costs["kept transforms"] = _CLEARLY * (_KEPT + _KEPT_PER_MOTIF * K)
-    return min(costs, key=lambda way: costs[way])
+    return int(N * T * itemsize * n / (n - L + 1))
 
 
 def _transform_length(L: int) -> int:

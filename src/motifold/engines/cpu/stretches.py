@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +17,21 @@ _SHARE, _BINS_PER_ENTRY, _STRETCHES, _LENGTHS_OF_A_STRETCH = 16, 10, 4, 20
 _LEAST_BINS = 1000
 # It pays where it is at most this part of the whole.
 _LARGEST_SHARE = 4
+
+
+def evenly(lengths: Sequence[int], bins: int, n: int) -> list[tuple[int, int, int]]:
+    """About so many bins in ``n`` stretches, or more where segments are shorter, evenly spaced.
+
+    Each is the number of a segment and the rows a to b in it; ``lengths`` are those of segments.
+    """
+    length = -(-bins // n)
+    pieces = [
+        (i, a, min(a + length, rows))
+        for i, rows in enumerate(lengths)
+        for a in range(0, rows, length)
+    ]
+    wanted = max(1, round(bins * len(pieces) / sum(lengths)))
+    return [pieces[(2 * i + 1) * len(pieces) // (2 * wanted)] for i in range(wanted)]
 
 
 def stretches(
@@ -36,14 +51,9 @@ def stretches(
     )
     if bins > T // _LARGEST_SHARE:
         return None
-    length = -(-bins // _STRETCHES)
-    pieces = [
-        (segment, a, min(a + length, len(segment)))
-        for segment in problem.segments
-        for a in range(0, len(segment), length)
-    ]
-    wanted = max(1, round(bins * len(pieces) / T))
-    chosen = [pieces[(2 * i + 1) * len(pieces) // (2 * wanted)] for i in range(wanted)]
+    segments = problem.segments
+    places = evenly([len(segment) for segment in segments], bins, _STRETCHES)
+    chosen = [(segments[i], a, b) for i, a, b in places]
     data = problem.data.stretches(chosen, read=read)
     weights = problem.weights
     facts = look(data, K * L, nonnegative=False, scale=problem.scale)
