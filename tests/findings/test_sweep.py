@@ -10,6 +10,7 @@ import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 import motifold
 from motifold import CNMF
 from motifold.datasets import make_sequences
-from motifold.findings import Table, dissimilarity
+from motifold.findings import Table, dissimilarity, sweeping
 from motifold.findings.choices import (
     find_crossover,
     range_notes,
@@ -59,6 +60,23 @@ def test_measures_are_those_of_the_fits(fresh):
 
 def test_processes_make_no_difference(fresh):
     assert motifold.sweep(X, **GRID, **QUICK | {"n_jobs": 2}).table == fresh.table
+
+
+def test_processes_share_a_gpu(monkeypatch):
+    """As many as are worth it, by default; and they make no difference."""
+    asked = []
+    monkeypatch.setattr(sweeping, "_processes_of_gpu", lambda data, n: asked.append(n) or 2)
+    grid = {**GRID, "n_null": 0, "n_seeds": 1, "device": "cuda:twin"}
+    shared = motifold.sweep(X, **grid, **QUICK | {"n_jobs": None})
+    assert asked == [2]
+    assert shared.table == motifold.sweep(X, **grid, **QUICK).table
+
+
+def test_how_many_processes_share_a_gpu(monkeypatch):
+    monkeypatch.setattr(sweeping, "free_cores", lambda: 6)
+    small, large = (SimpleNamespace(X=SimpleNamespace(size=n)) for n in (2**20, 2**25))
+    assert [sweeping._processes_of_gpu(small, n) for n in (1, 20, 100)] == [1, 2, 6]
+    assert sweeping._processes_of_gpu(large, 100) == 1
 
 
 def test_resumed_after_a_torn_line_and_a_lost_fit(fresh, tmp_path, monkeypatch):

@@ -16,6 +16,8 @@ from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
 from motifold.data import Segments
 from motifold.data.validation import check_masked_recording
+from motifold.engines.cpu.threads import free_cores
+from motifold.engines.cuda import sharing
 from motifold.engines.dask.cluster import completed_of
 from motifold.estimator import CNMF
 from motifold.files import fingerprint_of_all
@@ -34,6 +36,9 @@ from motifold.findings.trial import Run, Settings, SweepData, Test, run_trial
 from motifold.fit.progress import work_bar
 from motifold.prepare import Preparation
 
+# Entries of X up to which a GPU is shared by processes, of those at most, and runs that are worth
+# starting one for: on an H200 eight are twice as fast as four, and each takes seconds to start.
+_SMALL, _PROCESSES_OF_GPU, _WORTH_A_PROCESS = 2**24, 8, 8
 # The sweep's business.
 _OWN = {"random_state", "n_jobs", "device", "verbose", "callback", "warm_start"}
 
@@ -174,8 +179,9 @@ def sweep(
         What is done to X before every fit. What it learns, such as scales, each fit learns from the
         rows that it sees.
     n_jobs : int or None, default=None
-        Number of processes; None means all cores, or one if ``device`` is a GPU. Results do not
-        depend on it.
+        Number of processes; None means all cores. Of those that share a GPU there are as many as
+        the size of X suggests: one if it is large, up to eight if it is small, by NVIDIA's
+        multi-process service where the system has it. Results do not depend on it.
     device : str or None, default=None
         As in ``CNMF``, for every run. A run is known by its other parameters: what was fitted on
         one device is not repeated on another.
@@ -265,20 +271,35 @@ def _runs(
     device: str | None,
 ) -> Generator[tuple[str, Run]]:
     """The runs with their keys, as they come."""
-    if n_jobs is None:  # a GPU is one: processes would share it, and its memory
-        n_jobs = -1 if device in (None, "cpu") else 1
+    on_gpu = device not in (None, "cpu")
+    if n_jobs is None:
+        n_jobs = _processes_of_gpu(data, len(trials)) if on_gpu else -1
     n_processes = min(effective_n_jobs(n_jobs), len(trials))
     if n_processes <= 1:
         yield from (_keyed(data, *trial, settings, device) for trial in trials)
         return
-    # Large ones first, so that no process is left alone with one at the end.
-    trials = sorted(trials, key=lambda trial: -trial[0]["n_components"] * trial[0]["n_lags"])
+    # Large ones first, so that no process is left alone with one at the end. On a GPU in turn, so
+    # that each process compiles for other shapes.
+    trials = sorted(trials, key=lambda trial: (on_gpu and trial[1], -_size(trial[0])))
+    shared = sharing.service() if on_gpu else None
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=n_processes, return_as="generator_unordered")
         parent = os.getpid()
         yield from pool(
-            delayed(_worked)(parent, data, *trial, settings, device) for trial in trials
+            delayed(_worked)(parent, shared, data, *trial, settings, device) for trial in trials
         )
+
+
+def _size(point: Point) -> int:
+    """Of a run, by which they are put in order."""
+    return point["n_components"] * point["n_lags"]
+
+
+def _processes_of_gpu(data: SweepData, n_trials: int) -> int:
+    """How many processes share a GPU: several where a fit is too small to keep it busy."""
+    if data.X.size > _SMALL:
+        return 1
+    return max(1, min(_PROCESSES_OF_GPU, free_cores(), n_trials // _WORTH_A_PROCESS))
 
 
 def _runs_of_cluster(
@@ -289,7 +310,7 @@ def _runs_of_cluster(
     device: str | None,
 ) -> Generator[tuple[str, Run]]:
     """The runs with their keys, as they come, from the workers of a cluster."""
-    trials = sorted(trials, key=lambda trial: -trial[0]["n_components"] * trial[0]["n_lags"])
+    trials = sorted(trials, key=lambda trial: -_size(trial[0]))
     name = f"motifold-sweep-{uuid.uuid4().hex[:8]}"
     (sent,) = client.scatter([data], broadcast=True)
     futures = [
@@ -305,6 +326,7 @@ def _runs_of_cluster(
 
 def _worked(
     parent: int,
+    shared: str | None,
     data: SweepData,
     point: Point,
     seed: int,
@@ -313,6 +335,7 @@ def _worked(
 ) -> tuple[str, Run]:
     """A run in a process of its own."""
     end_with(parent)
+    sharing.join(shared)
     return _keyed(data, point, seed, settings, device)
 
 
