@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from drums import RATE, STRIKES, samples, si_sdr, snr, stems
 
 from motifold.cli import main
+from motifold.sound import separate
 
 soundfile = pytest.importorskip("soundfile")
 
@@ -69,6 +71,22 @@ def test_templates_a_score_a_page_and_a_model(folder, tmp_path):
     assert "motif-2.wav" in again.stdout
 
 
+@pytest.mark.parametrize("place", ["-o", "--report", "--save-model"])
+def test_neither_the_sound_nor_a_template_is_replaced(folder, tmp_path, monkeypatch, place):
+    """Before anything is done: a part is named after its template."""
+    mine, kick = tmp_path / "mine", tmp_path / "mine" / "kick.wav"
+    shutil.copytree(folder / "kick", mine)
+    (mine / "1.wav").rename(kick)
+    before = kick.read_bytes()
+    monkeypatch.setattr("motifold.sound.separate", lambda *_, **__: pytest.fail("too late"))
+    to = mine if place == "-o" else kick
+    sound = folder / "drums.wav"
+    for arguments in ((sound, "--templates", kick), (kick, "-k", 1)):
+        told = run("separate", *arguments, place, to, code=2).output
+        assert "might be replaced" in " ".join(told.split())
+    assert kick.read_bytes() == before
+
+
 def test_wrong_usage(folder, tmp_path):
     file, to = folder / "drums.wav", ("-o", tmp_path / "p")
     assert "How many motifs" in run("separate", file, *to, code=2).output
@@ -86,8 +104,9 @@ def test_wrong_usage(folder, tmp_path):
 def test_the_sound_is_not_replaced(folder, tmp_path):
     soundfile.write(tmp_path / "motif-0.wav", sum(stems().values()), RATE)
     before = (tmp_path / "motif-0.wav").read_bytes()
-    answer = run("separate", tmp_path / "motif-0.wav", "-k", 1, "-o", tmp_path, code=1)
-    assert "is the sound itself" in answer.output
+    apart = separate(tmp_path / "motif-0.wav", n_components=1, n_init=1, tol=0.1)
+    with pytest.raises(ValueError, match="is the sound itself"):
+        apart.write(tmp_path)
     assert (tmp_path / "motif-0.wav").read_bytes() == before
 
 

@@ -284,6 +284,7 @@ def test_values_that_no_factor_has(original, path, name, value):
         ("fitted", {"n_iter_": "many"}, "n_iter_"),
         ("fitted", {"n_iter_": True}, "n_iter_"),
         ("fitted", {"converged_": 1}, "converged_"),
+        ("fitted", {"stop_reason_": "tired"}, "stop_reason_"),
         ("fitted", {"_transform_tol": {"float": "nan"}}, "transform_tol_"),
         ("fitted", {"feature_names_in_": ["a"]}, "feature_names_in_"),
         ("fitted", {"feature_names_in_": [1, 2, 3, 4, 5]}, "feature_names_in_"),
@@ -292,6 +293,12 @@ def test_values_that_no_factor_has(original, path, name, value):
 def test_json_that_says_wrong_things(path, part, change, word):
     change_json(path, lambda header: header[part].update(change))
     refused(path, word)
+
+
+def test_a_reason_that_only_0_1_had(path):
+    """Of a start that was given up; it leaked."""
+    change_json(path, lambda header: header["fitted"].update(stop_reason_="outdone"))
+    assert load(path).stop_reason_ == "stalled"
 
 
 @pytest.mark.parametrize("part", ["params", "fitted"])

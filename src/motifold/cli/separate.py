@@ -105,7 +105,8 @@ def command(
         sounds = (*templates, *folders)
         outputs = {"--report": report, "--save-model": save_model}
         inputs = {"the sound": file, "--model": model, "--score": score}
-        check_outputs(outputs, inputs)
+        inputs |= {f"the template {path}": path for path in sounds}
+        check_outputs(outputs, inputs, folders={"--output": output})
         check_ending("--report", report, PAGE)
         if save_model is not None:
             check_no_other_ending("--save-model", save_model, ".npz")
