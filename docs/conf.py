@@ -141,10 +141,11 @@ html_title = "motifold"
 html_static_path = ["_static"]
 html_css_files = ["motifold.css"]
 html_show_sourcelink = False
+toc_object_entries_show_parents = "hide"  # fit() in the list of a page, not CNMF.fit()
 html_theme_options = {
     "logo": {"text": "motifold"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 7,
     "navbar_persistent": [],
     "navbar_end": ["search-button", "theme-switcher"],
     "show_toc_level": 2,

@@ -28,7 +28,7 @@ print(model.loss_, model.stop_reason_)
 # there are cores, one thread each; with ``path`` each finished one is kept, and the same call goes
 # on after an interruption, or beside another one on a cluster's node.
 
-import motifold  # noqa: E402
+import motifold
 
 sweep = motifold.sweep(X, n_components=range(2, 9), n_lags=20, n_seeds=10, path="sweep.jsonl")
 print(sweep.suggested)
@@ -39,10 +39,10 @@ print(sweep.suggested)
 # With ``pip install "motifold[dask]"``: the same estimator on the workers of a Dask cluster,
 # of data that they read themselves. The number of workers changes no bit of the result.
 
-import zarr  # noqa: E402
-from distributed import Client  # noqa: E402
+import zarr
+from distributed import Client
 
-import motifold.dask  # noqa: E402
+import motifold.dask
 
 with Client("tcp://scheduler:8786"):
     model = motifold.dask.CNMF(5, 20, random_state=0).fit(zarr.open("days.zarr"))

@@ -46,11 +46,11 @@ axes.set(xlabel="latency (bins; the motifs have 12 lags)", ylabel="relative erro
 # %%
 figure, panels = plt.subplots(3, 1, figsize=(10, 5), sharex=True, sharey=True, layout="constrained")
 for axes, latency in zip(panels, (0, 6, 11), strict=True):
-    axes.plot(whole[:200, 0], color="0.75", linewidth=4, label="from the whole recording")
-    axes.plot(live[latency][:200, 0], linewidth=1.2, label="live")
+    axes.plot(whole[:, 0], color="0.75", linewidth=4, label="from the whole recording")
+    axes.plot(live[latency][:, 0], linewidth=1.2, label="live")
     axes.set_title(f"latency {latency}", loc="left", fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
-panels[0].legend(frameon=False, ncols=2, loc="upper right")
+panels[0].legend(frameon=False, ncols=2, loc="lower right", bbox_to_anchor=(1, 0.97))
 panels[-1].set_xlabel("time (bins)")
 print(f"{n_events} events were told, live, at a latency of 11 bins")
 plt.show()

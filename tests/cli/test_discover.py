@@ -25,7 +25,9 @@ def test_discover_prints_sentences_and_writes_what_is_asked_for(tmp_path, monkey
     lines = (tmp_path / "events.csv").read_text().splitlines()
     assert lines[0].startswith("motif,segment,time,centre,bin,strength,score,q_value")
     assert 14 <= len(lines) - 1 <= 18
-    assert "<h2>Verdicts</h2>" in (tmp_path / "found.html").read_text(encoding="utf-8")
+    page = (tmp_path / "found.html").read_text(encoding="utf-8")
+    assert "<h2>Verdicts</h2>" in page
+    assert '<th scope="col">segment</th>' not in page, "there is but one"
     assert (tmp_path / "m.npz").exists()
     again = CliRunner().invoke(main, [*arguments, "--store", "s.npz", "--json"])
     record = json.loads(again.output)

@@ -45,6 +45,11 @@ def test_ranges_in_errors(arguments, told):
     assert told in answer.output
 
 
+def test_no_summary_of_a_command_is_cut_off():
+    """On a terminal of 80 characters."""
+    assert "..." not in run("--help").output.partition("Commands:")[2]
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_help_speaks_in_words(name):
     """No ``x>=1``; no line too wide; every option says what it is."""

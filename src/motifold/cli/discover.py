@@ -24,7 +24,11 @@ from motifold.cli._shared import (
 from motifold.cli._terminal import exit_code, say
 
 
-@click.command("discover", cls=FileCommand)
+@click.command(
+    "discover",
+    cls=FileCommand,
+    short_help="Find motifs, tell sequences from synchrony, list events.",
+)
 @click.argument("file", type=FILE)
 @click.option(
     "-l", "--n-lags", required=True, metavar="LENGTH", help="Of a motif: 20 (bins) or 0.4s."

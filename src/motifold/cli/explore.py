@@ -21,7 +21,11 @@ from motifold.cli._shared import (
 from motifold.cli._terminal import say
 
 
-@click.command("explore", cls=FileCommand)
+@click.command(
+    "explore",
+    cls=FileCommand,
+    short_help="Look at a fit in the browser: zoom, listen, judge events.",
+)
 @model_argument
 @click.argument("recording", type=FILE)
 @click.option("--compare", type=FILE, metavar="MODEL", help="Another fit, to see side by side.")

@@ -21,7 +21,9 @@ from motifold.cli._shared import (
 from motifold.cli._terminal import say
 
 
-@click.command("features", epilog=EXIT_CODES)
+@click.command(
+    "features", epilog=EXIT_CODES, short_help="List which motif each feature (neuron) belongs to."
+)
 @model_argument
 @output_option(None, metavar="CSV", help="Write there, else to the screen.")
 @click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from motifold.cli._shared import (
     friendly,
     json_option,
     print_json,
+    text_width,
 )
 from motifold.cli._terminal import exit_code, say
 
@@ -90,5 +92,33 @@ def command(
     if as_json:
         print_json({"written": list(written)})
         return
-    say((out / "claims.md").read_text(encoding="utf-8"))
+    say(_in_lines((out / "claims.md").read_text(encoding="utf-8"), text_width()))
     say("Written: " + ", ".join(str(path) for path in written))
+
+
+def _in_lines(markdown: str, width: int) -> str:
+    """The text for a terminal: a table that is too wide for it is told row by row."""
+    lines: list[str] = []
+    for is_table, group in groupby(markdown.splitlines(), lambda line: line.startswith("| ")):
+        told = list(group)
+        if is_table:
+            lines += _table_in_lines(told, width)
+        else:
+            lines += [click.wrap_text(line, width) if len(line) > width else line for line in told]
+    return "\n".join(lines)
+
+
+def _table_in_lines(rows: list[str], width: int) -> list[str]:
+    from motifold.findings.table import aligned
+
+    head, _, *body = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+    beside = aligned([head, *body], left=range(len(head)))
+    if max(map(len, beside)) <= width:
+        return beside
+    blocks = []
+    for first, *others in body:
+        block = [click.wrap_text(first, width, "- ", "  ")]
+        for name, cell in zip(head[1:], others, strict=True):
+            block.append(click.wrap_text(f"{name}: {cell}", width, "    ", "    "))
+        blocks.append("\n".join(block))
+    return "\n".join(blocks).splitlines()

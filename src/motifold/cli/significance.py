@@ -31,7 +31,11 @@ if TYPE_CHECKING:
     from motifold.io import Recording
 
 
-@click.command("significance", cls=FileCommand)
+@click.command(
+    "significance",
+    cls=FileCommand,
+    short_help="Test whether motifs recur in data the fit has not seen.",
+)
 @model_argument
 @click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
 @click.option(

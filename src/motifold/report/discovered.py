@@ -29,6 +29,9 @@ _WORDS = {
     "n_starts": "starts that found it",
     "q_value": "q-value",
 }
+_FORMATS = {"time": ".3f", "centre": ".3f"} | dict.fromkeys(
+    ("p_recurrence", "p_order", "q_value"), ".2g"
+)
 
 
 def write_discovery(
@@ -100,13 +103,16 @@ def _events(found: Discovery, name: str) -> Markup:
 
 
 def _table(table: Table, *, tall: bool = False) -> Markup:
-    rows = [[_cell(record[name]) for name in table.columns] for record in table]
-    names = [_WORDS.get(name, name.replace("_", " ")) for name in table.columns]
+    columns = [name for name in table.columns if name != "segment" or any(table[name])]
+    rows = [[_cell(name, record[name]) for name in columns] for record in table]
+    names = [_WORDS.get(name, name.replace("_", " ")) for name in columns]
     head = tag("tr", [tag("th", name, scope="col") for name in names])
     lines = [tag("tr", [tag("td", cell) for cell in row]) for row in rows]
     shown = tag("table", tag("thead", head), tag("tbody", lines))
     return tag("div", shown, class_="scroll tall" if tall else "scroll")
 
 
-def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _cell(name: str, value: Any) -> str:
+    if not isinstance(value, float):
+        return str(value)
+    return format(value, _FORMATS.get(name, ".4g"))
