@@ -22,8 +22,9 @@ from motifold.data.validation import recording_of
 from motifold.engines.cuda.place import Place
 from motifold.engines.dask.cluster import DaskCrew, client_of
 from motifold.engines.dask.crew import Crew, Lost
-from motifold.engines.dask.engine import ClusterEngine, Handle
+from motifold.engines.dask.engine import ClusterEngine
 from motifold.engines.dask.plan import Cutting
+from motifold.engines.dask.remote import Handle
 from motifold.engines.dask.store import Store
 from motifold.engines.demand import Demand
 from motifold.estimator import CNMF as LocalCNMF

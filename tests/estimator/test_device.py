@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 import motifold
 import motifold.engines.cuda.blas
 import motifold.engines.cuda.compiled as compiled
-import motifold.engines.cuda.device as devices
+import motifold.engines.cuda.gpu as gpu
 from motifold import ANLS, CNMF, HALS
 from motifold.datasets import make_sequences
 from motifold.engines.cuda import DeviceError
@@ -47,17 +47,17 @@ def cupy(monkeypatch, tmp_path_factory):
     machine.folder = folder
     monkeypatch.setattr(compiled, "_THREADS", 64)  # fibers: the fewer the sooner
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy)
-    devices._cupy.cache_clear()
+    gpu.imported.cache_clear()
     yield fake_cupy
-    devices._cupy.cache_clear()
+    gpu.imported.cache_clear()
 
 
 @pytest.fixture
 def without_cupy(monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
-    devices._cupy.cache_clear()
+    gpu.imported.cache_clear()
     yield
-    devices._cupy.cache_clear()
+    gpu.imported.cache_clear()
 
 
 @pytest.mark.parametrize(

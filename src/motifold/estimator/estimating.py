@@ -128,7 +128,10 @@ class Estimating(Border):
         """What a fit of this takes of this machine's memory, at most; None: hardly anything."""
         X, mask = given.data[0], given.data[3]
         parts = list(X) if is_list_of_segments(X) else [X]
-        if self._place(X).device is not None or any(len(np.shape(part)) != 2 for part in parts):
+        place = self._place(X)
+        if place.device is not None or place.kind is not None:
+            return None  # it is another memory
+        if any(len(np.shape(part)) != 2 for part in parts):
             return None  # what is no table is an error soon
         T, N = sum(int(np.shape(part)[0]) for part in parts), int(np.shape(parts[0])[1])
         dtype = fitted_dtype(parts)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from motifold.engines.cpu import Problem, Workers
 from motifold.engines.cuda.arrays import DeviceArrays
-from motifold.engines.cuda.device import Census, Device, DeviceError, device_of, is_name
+from motifold.engines.cuda.device import Device, DeviceError
 from motifold.engines.cuda.engine import CUDAEngine
+from motifold.engines.cuda.names import Census, device_of, is_name
 from motifold.engines.cuda.ratios import CUDARatioEngine
 
 __all__ = ["CUDAEngine", "Census", "Device", "DeviceError", "device_of", "engine_on", "is_name"]

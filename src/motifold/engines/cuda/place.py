@@ -14,7 +14,8 @@ import numpy as np
 from motifold.data import Data, Facts, Segments, scan
 from motifold.data.validation import check_mask, is_list_of_segments, recording_of
 from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
-from motifold.engines.cuda.device import Device, device_of, is_name
+from motifold.engines.cuda.device import Device
+from motifold.engines.cuda.names import device_of, is_name
 from motifold.engines.cuda.sources import DeviceSource
 from motifold.model import Array
 

@@ -13,7 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from motifold.engines.cpu.engine import RUN, CPUEngine, CPUProblem
+from motifold.engines.cpu.engine import CPUEngine, CPUProblem
+from motifold.engines.cpu.handles import RUN
 from motifold.engines.cpu.hidden import HiddenFit, filled_P, hidden_fit, hidden_power, moved_power
 from motifold.engines.cpu.memo import Memo
 from motifold.engines.cpu.passes import lag_products, work_list_of
