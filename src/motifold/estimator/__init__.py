@@ -5,6 +5,7 @@ units of the fit, ``applying`` and ``streams`` have the methods of a fitted mode
 """
 
 from motifold.estimator.callbacks import Watcher
-from motifold.estimator.cnmf import CNMF, fit_watched
+from motifold.estimator.cnmf import CNMF
+from motifold.estimator.watched import fit_watched
 
 __all__ = ["CNMF", "Watcher", "fit_watched"]

@@ -396,21 +396,3 @@ class CNMF(Callbacks, Streams, Estimating, Applying):
         warn_if_empty(self)
         warn_if_not_converged(self)
         return self
-
-
-def fit_watched(
-    model: CNMF,
-    watcher: Watcher,
-    X: Any,
-    *,
-    lengths: Any = None,
-    segments: Any = None,
-    mask: Any = None,
-    components_init: Any = None,
-    activations_init: Any = None,
-    activation_support: Any = None,
-) -> CNMF:
-    """``model.fit`` under the eyes of a watcher."""
-    fit = with_callbacks(CNMF._fit)
-    arguments = (lengths, segments, mask, components_init, activations_init, activation_support)
-    return fit(model, X, None, *arguments, watcher=watcher)
