@@ -231,6 +231,8 @@ def is_transformed_well(problem: Problem) -> None:
         return
     best, found = case.objective(W, own), case.objective(W, H.astype(np.float64))
     slack = float(_slack(case, np.array([best]))[0])
+    X = case.X if case.observed is None else case.X[case.observed]
+    slack += 0.5 * model.transform_tol_ * np.sum(X.astype(np.float64) ** 2)  # of a perfect fit
     assert found <= (1 + 1e-2) * best + slack, f"J of transform is {found / best:.4g} of the fit's"
 
 
@@ -249,7 +251,9 @@ def withstands_wild_scales(problem: Problem) -> None:
     if problem["power"] > 500:  # the squares of such data are beyond any number: J is infinite
         return
     assert np.isfinite(J).all(), "J is not finite"
-    rounding = np.finfo(np.float64).tiny + (10 * np.finfo(case.X.dtype).eps) ** 2 * J[0]
+    X = case.X if case.observed is None else case.X[case.observed]
+    most = max(J[0], 0.5 * np.sum(X.astype(np.float64) ** 2))  # a start may be perfect
+    rounding = np.finfo(np.float64).tiny + (10 * np.finfo(case.X.dtype).eps) ** 2 * most
     assert np.all(np.diff(J) <= 1e-3 * J[:-1] + rounding), "J rises"
 
 

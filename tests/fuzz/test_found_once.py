@@ -45,6 +45,46 @@ FOUND = {
         "lengths": [3, 11], "K": 3, "L": 8, "seed": 3, "zeros": 0.8, "solver": "anls",
         "acceleration": None, "center": True, "n_init": 3, "max_iter": 5,
     }),
+    # An infinite loss, of what is observed being zero, was not saved.
+    "nothing to explain": ("saved and loaded", {
+        "lengths": [5], "N": 4, "K": 2, "L": 4, "seed": 2024, "zeros": 0.8, "power": 20,
+        "penalties": {"ortho_H": 0.5, "l2_W": 0.1}, "hidden": "segment", "given":
+        "activations", "fixed": True, "solver": "anls", "acceleration": None, "max_iter": 1,
+        "tol": 0.0,
+    }),
+    # J of a perfect fit is rounding, that of transform what its tolerance allows: no fault.
+    "a perfect fit": ("transform", {
+        "lengths": [11, 2], "N": 1, "K": 5, "L": 7, "seed": 757, "zeros": 0.8, "hidden":
+        "columns", "given": "activations", "n_init": 3, "tol": 0.0,
+    }),
+    # Those of a motif that is zero, 1e300 times the data, overflowed.
+    "activations of no motif": ("scales from 2^−1040 to 2^1000", {
+        "lengths": [8, 8], "N": 4, "K": 4, "L": 8, "seed": 7408, "zeros": 0.97, "power":
+        -1040, "penalties": {"l1_W": 2.0, "l1_H": 0.1, "ortho_W": 0.3}, "hidden": "few",
+        "given": "activations", "fixed": True, "solver": "anls", "acceleration": None,
+        "normalize": False, "max_iter": 1, "tol": 1e-06,
+    }),
+    # The same: what rounding does to J is measured by the data, not by the start.
+    "a perfect start": ("scales from 2^−1040 to 2^1000", {
+        "lengths": [5], "N": 5, "K": 3, "L": 5, "boundary": "valid", "seed": 3004, "dtype":
+        "float32", "power": 60, "start_power": -60, "penalties": {"l1_H": 0.1, "l2_W": 0.2},
+        "hidden": "segment", "given": "activations", "solver": "blocks", "center": True,
+        "max_iter": 5,
+    }),
+    # Activations of motifs as the loop has them are beyond float32.
+    "not normalised": ("scales from 2^−1040 to 2^1000", {
+        "lengths": [13], "K": 5, "L": 9, "seed": 291, "zeros": 0.97, "dtype": "float32",
+        "power": 120, "start_power": -140, "hidden": "half", "given": "motifs", "solver":
+        "exact", "center": True, "normalize": False, "n_init": 3, "max_iter": 5, "tol":
+        1e-06,
+    }),
+    # Data of 1e301 was rounded to see whether it has times of spikes.
+    "no list of spikes": ("scales from 2^−1040 to 2^1000", {
+        "lengths": [9, 3, 7], "N": 2, "boundary": "valid", "seed": 42, "zeros": 0.8,
+        "power": 1000, "start_power": 500, "penalties": {"l1_W": 2.0, "l1_H": 2.0,
+        "x_ortho": 0.05}, "hidden": "rows", "given": "motifs", "fixed": True, "solver":
+        "exact", "center": True, "normalize": False, "n_init": 3, "tol": 0.0,
+    }),
 }  # fmt: skip
 
 

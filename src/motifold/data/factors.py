@@ -56,6 +56,9 @@ def balanced_start(
         move[fixed] = 0
     if W is not None and H is not None:
         _check_product(of_W, of_H, scale, dtype)
+        # Of a motif that is zero all activations are as good: these become ordinary.
+        unused = (of_W == _NOTHING) & (of_H != _NOTHING) & (np.abs(of_H) > ordinary)
+        move = np.where(unused, of_H, move)
     if W is not None and move.any():
         W = np.ldexp(W, move)
     if H is not None and (scale != 1 or move.any()):

@@ -29,8 +29,9 @@ def _are_spikes(units: npt.NDArray[Any], times: npt.NDArray[Any]) -> bool:
     if units.min() < 0 or (units % 1).any() or _REPEATS * len(np.unique(units)) > len(units):
         return False
     steps = np.diff(times.astype(np.float64))
-    if len(np.unique(np.round(steps, 9))) < 3:  # a clock
-        return False
+    with np.errstate(over="ignore"):  # near the largest number, which are no times
+        if len(np.unique(np.round(steps, 9))) < 3:  # a clock
+            return False
     if (steps >= 0).all():
         return bool(len(np.unique(times)) > len(np.unique(units)))
     order = np.argsort(units, kind="stable")

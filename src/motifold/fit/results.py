@@ -20,7 +20,8 @@ def fitted_attributes(
 
     With ``normalize`` every motif has unit Frobenius norm, the activations carry the scale, and
     components come in the order of the power they explain, unless ``keep_order``. Fixed motifs
-    stay as they are.
+    stay as they are. Without it motifs are as the loop has them, but where their activations would
+    be too large for the precision of the data: a power of two makes them smaller.
     """
     model, now, dtype = engine.model, state.now, engine.facts.dtype
     n = model.n_motifs
@@ -33,6 +34,8 @@ def fitted_attributes(
             scales[model.fixed[:n]] = 1.0
         if not keep_order:
             order = np.argsort(-engine.power_shares(now.W, now.H)[:n], kind="stable")
+    elif model.scale < 1:
+        scales = _that_can_be_told(engine, state, W)
     unit = np.where(scales > 0, scales, 1.0)
     components = (W / unit).transpose(2, 1, 0)[order]
     activations = engine.delivered(now.H, scales, order)
@@ -59,3 +62,17 @@ def fitted_attributes(
         "origin_": None,
         "lengths_": engine.lengths,
     }
+
+
+def _that_can_be_told(engine: Engine, state: LoopState, W: Array) -> Array:
+    """Scales of motifs W (N, L, n), 1 unless activations in the units of the data would overflow.
+
+    For motifs of norm 1 they would not: the data was refused else. A mean times T is no less than
+    the largest of them.
+    """
+    model, n = engine.model, W.shape[2]
+    largest = engine.means(state.now.H)[:n] * engine.facts.T / model.scale
+    huge = largest > float(np.finfo(engine.facts.dtype).max)
+    if model.fixed is not None:
+        huge &= ~model.fixed[:n]
+    return np.where(huge, np.ldexp(1.0, np.frexp(norms(W))[1]), 1.0)

@@ -263,7 +263,8 @@ def check_values(model: CNMF, arrays: Mapping[str, np.ndarray]) -> None:
             continue  # ``stream_of`` does
         values = arrays[name]
         if name == START_LOSSES:
-            values = values[~np.isnan(values)]  # starts that were given up
+            # Starts that were given up; and all of them, of a recording of zeros.
+            values = values[~(np.isnan(values) | (values == np.inf))]
         with np.errstate(invalid="ignore"):
             low, high = values.min(initial=0), values.max(initial=0)
         signed = name == BACKGROUND and model.allow_negative
