@@ -242,11 +242,14 @@ def draw(results: dict[str, Any], folder: Path) -> None:
         axes = figure.add_subplot()
         for name, curve in row["curves"].items():
             seconds, losses = np.array(curve).T
-            label = name if name == "torchnmf" else f"motifold {name.upper()}"
+            label = name if name == "torchnmf" else name.upper()
             axes.semilogx(np.maximum(seconds, 1e-2), losses, label=label, color=colours[name])
         title = f"{row['problem']} ({results['machine']['commit']})"
-        axes.set(xlabel="seconds", ylabel="relative loss", title=title)
-        axes.legend()
+        axes.set(xlabel="seconds", ylabel="relative loss")
+        axes.spines[["top", "right"]].set_visible(False)
+        figure.suptitle(title, fontsize="medium")
+        # Above the axes, where no curve is.
+        axes.legend(ncols=4, loc="lower center", bbox_to_anchor=(0.5, 1), frameon=False)
         figure.savefig(folder / f"benchmark-{row['problem']}.png", dpi=110)
 
 

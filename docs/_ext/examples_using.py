@@ -24,7 +24,7 @@ class ExamplesUsing(SphinxDirective):
         known = Path(self.env.srcdir, folder, "backreferences_all.json")
         if not known.exists() or not json.loads(known.read_text()).get(name):
             return []
-        text = f".. rubric:: Examples using ``{name}``\n\n.. minigallery:: {name}\n"
+        text = f".. rubric:: Examples using {name}\n\n.. minigallery:: {name}\n"
         return self.parse_text_to_nodes(text)
 
 

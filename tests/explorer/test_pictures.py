@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from motifold import CNMF
 from motifold.explorer.marks import clicked, marks_in
 from motifold.explorer.picture import (
     Lane,
@@ -125,6 +126,23 @@ def test_features_run_upwards_where_they_are_values(model, X):
     upwards = Subject.of(model, Recording(X, "X", 50.0, feature_axis=axis))
     assert placed(upwards, None).tolist() == list(range(30))
     assert upwards.has_own_order
+
+
+def test_frequencies_are_written_where_they_are():
+    """Of a sound, too, which other pictures draw by octaves; and at round values."""
+    pytest.importorskip("holoviews")
+    from motifold.explorer.charts import Charts
+    from motifold.io import Recording
+
+    X = np.random.default_rng(0).random((400, 129))
+    fit = CNMF(1, 4, max_iter=2, tol=0, random_state=0).fit(X)
+    axis = np.linspace(0, 4000, 129)
+    recording = Recording(X, "/tmp/a.mat", 50.0, feature_axis=axis, options={"key": "SONG"})
+    subject = Subject.of(fit, recording)
+    assert subject.name == "a.mat (SONG)"
+    ticks = Charts(Session(subject)).feature_ticks()
+    assert [text for _, text in ticks] == ["0", "1000", "2000", "3000", "4000"]
+    np.testing.assert_allclose([place for place, _ in ticks], [0.5, 32.5, 64.5, 96.5, 128.5])
 
 
 def test_shades():

@@ -22,6 +22,7 @@ from motifold.explorer.picture import (
 from motifold.explorer.session import Session
 from motifold.explorer.subject import Order, Subject
 from motifold.findings.decomposition import Decomposition
+from motifold.plots.style import round_ticks
 
 hv.extension("bokeh", logo=False)
 
@@ -254,9 +255,12 @@ class Charts:
         """What is written at the axis of the features."""
         subject, view = self.session.subject, self.view
         features, order = subject.features, placed(subject, self.order)
+        if features.axis is not None and not self.is_sorted and len(order) > 1:
+            values = features.axis[order]
+            return [(p + 0.5, text) for p, text in round_ticks(values, view.bottom, view.top - 1)]
         n = view.top - view.bottom
         step = 1 if n <= _NAMED else -(-n // 10)
-        if n > _NAMED and not self.is_sorted and features.values is None:
+        if n > _NAMED and not self.is_sorted:
             step = int(10 ** np.ceil(np.log10(step)))
             step = step // 2 if n / step < 5 else step
             at = [p for p in range(view.bottom, view.top) if order[p] % step == 0]
@@ -264,7 +268,7 @@ class Charts:
             at = list(range(view.bottom, view.top, step))
         if n > _NAMED and self.is_sorted:
             return []  # numbers of neighbours that are none say nothing
-        names = features.names[order[at]]
+        names = features.each[order[at]]
         return [(p + 0.5, _short(name)) for p, name in zip(at, names, strict=True)]
 
     def lane_ticks(self, name: str) -> list[tuple[float, str]]:

@@ -63,7 +63,7 @@ def pairs_file(one: Subject, other: Subject, order: Order | None) -> bytes:
     padded = [np.pad(W, ((0, 0), (0, L - W.shape[1]), (0, 0))) for W in (first, second)]
     if order is not None:
         padded = [W[:, :, order] for W in padded]
-    axis = None if order is not None else one.features.values
+    axis = None if order is not None else one.features.axis
     label = None if order is None else f"{one.features.label} (sorted)"
     figure = plot_match(*padded, rate=one.clock.rate, feature_axis=axis, feature_label=label)
     file = io.BytesIO()

@@ -7,6 +7,7 @@ from typing import Any
 
 import holoviews as hv
 import panel as pn
+from bokeh.models import BasicTicker
 
 from motifold.explorer.session import Session
 from motifold.report.markup import tag
@@ -209,7 +210,13 @@ class Notes:
             ylabel="",
             xlabel=f"interval ({unit})",
             fontsize={"labels": "8pt", "ticks": "8pt"},
+            hooks=[_whole_counts],
         )
+
+
+def _whole_counts(plot: Any, element: Any) -> None:
+    """What HoloViews calls after each drawing: there is no half of an event."""
+    plot.state.yaxis[0].ticker = BasicTicker(min_interval=1, num_minor_ticks=0, desired_num_ticks=4)
 
 
 def _digits(step: float) -> int:

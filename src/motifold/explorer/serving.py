@@ -7,6 +7,7 @@ scripts, websockets) is not there. All that the page needs is served from here.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import socket
@@ -78,6 +79,8 @@ def _serve(
     make: Callable[[], Any], title: str, port: int, token: str, ready: Any, stopped: threading.Event
 ) -> None:
     """What the thread does."""
+    # A browser asks for an icon, which there is not: nothing for the terminal, nor is the token.
+    logging.getLogger("tornado.access").setLevel(logging.ERROR)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     try:

@@ -23,6 +23,7 @@ from motifold.findings.rows import RowsOnDemand
 from motifold.io import Recording
 from motifold.model.measures import Power
 from motifold.plots.style import Features, scale
+from motifold.report.heading import name_of
 
 _CHECKED_ENTRIES = 20_000_000  # of the recording, whether it is the one of the fit
 _CHECKED_BLOCKS, _CHECKED_ROWS = 40, 500
@@ -79,8 +80,8 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The recording's, without its folder."""
-        return Path(self.source).name
+        """The recording's, without its folder, and which part of the file it is."""
+        return Path(self.source).name if self.recording is None else name_of(self.recording)
 
     @property
     def activations(self) -> npt.NDArray[Any]:

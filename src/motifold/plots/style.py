@@ -236,6 +236,11 @@ class Features:
         return self.names if self.own is None else self.own
 
     @property
+    def axis(self) -> npt.NDArray[Any] | None:
+        """The value of each feature, (N,), also where a row has several; None without values."""
+        return self.values if self.own is None else self.own
+
+    @property
     def limits(self) -> tuple[float, float]:
         """Bottom and top: rows run downwards as in a matrix, values upwards."""
         N = len(self.names)
@@ -308,6 +313,13 @@ class _OctaveLocator(_ValueLocator):
         ticks = np.log([m * 10.0**e for e in range(6) for m in (1, 2, 5)])
         inside = ticks[(ticks >= ends[0]) & (ticks <= ends[1])]
         return np.interp(inside, logs, positions).tolist()
+
+
+def round_ticks(values: npt.NDArray[Any], bottom: float, top: float) -> list[tuple[float, str]]:
+    """Positions, and what to write there, of round values among those of positions 0 … N−1."""
+    positions = _ValueLocator(values).tick_values(bottom, top)
+    numbers = np.arange(len(values))
+    return [(p, f"{_interpolate(p, numbers, values):.6g}") for p in positions]
 
 
 def _is_sound(values: npt.NDArray[Any], label: str) -> bool:
