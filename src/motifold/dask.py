@@ -147,7 +147,7 @@ class CNMF(LocalCNMF):
     def _recording(self, given: Any, place: Place) -> Data:
         return place.recording_of(*given.data)
 
-    def _demand(self, given: Given) -> None:
+    def _demand(self, given: Given, place: Place) -> None:
         """Nothing to speak of: the workers have it."""
 
     def _where(self, whole: Whole) -> Where:
