@@ -229,7 +229,8 @@ def _predicted_lines(part: dict[str, Any]) -> list[str]:
         f"Measured by `benchmarks/estimate.py predicted` on {part['date']} at commit "
         f"{part['machine']['commit']}, {part['machine']['cores']} threads: `estimate(X)`, then the "
         f"fit itself, one random start of each. Within a factor of two: "
-        f"{within['iteration']} of {n} iterations, {within['fit']} of {ended} fits.{missed} An estimate took "
+        f"{within['iteration']} of {n} iterations, {within['fit']} of {ended} "
+        f"fits.{missed} An estimate took "
         f"{statistics.median(row['took'] for row in rows):.1f} s (median).",
         "",
         *harness.table(
