@@ -30,7 +30,8 @@ from motifold.engines.demand import Demand
 from motifold.estimator import CNMF as LocalCNMF
 from motifold.fit.clock import Clock
 from motifold.fit.state import LoopState, SearchState
-from motifold.forecast import Where, Whole
+from motifold.forecast.excerpts import Whole
+from motifold.forecast.foretelling import Where
 from motifold.io import read
 
 __all__ = ["CNMF"]

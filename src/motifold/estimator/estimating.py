@@ -19,7 +19,9 @@ from motifold.estimator.border import Border
 from motifold.solvers import find_solver
 
 if TYPE_CHECKING:
-    from motifold.forecast import Estimate, Where, Whole
+    from motifold.forecast import Estimate
+    from motifold.forecast.excerpts import Whole
+    from motifold.forecast.foretelling import Where
 
 # Arrays as long as the activations that these solvers take beside those of a fit.
 _MORE_ARRAYS = {"mu": 4}
@@ -69,7 +71,8 @@ class Estimating(Border):
         >>> estimate.n_samples, estimate.fits
         (3000, True)
         """
-        from motifold.forecast import Whole, foretold
+        from motifold.forecast.excerpts import Whole
+        from motifold.forecast.foretelling import foretold
 
         self._validate_params()
         if not seconds > 0:
@@ -92,7 +95,7 @@ class Estimating(Border):
 
     def _where(self, whole: Whole) -> Where:
         """Where the fit of this would be, and what it would take there."""
-        from motifold.forecast import Where
+        from motifold.forecast.foretelling import Where
 
         K, L = self.n_components + bool(self.background), self.n_lags
         T, N, dtype = whole.T, whole.N, whole.dtype
