@@ -30,7 +30,8 @@ from motifold.engines.demand import Demand
 from motifold.estimator import CNMF as LocalCNMF
 from motifold.fit.clock import Clock
 from motifold.fit.state import LoopState, SearchState
-from motifold.forecast import Where, Whole
+from motifold.forecast.excerpts import Whole
+from motifold.forecast.foretelling import Where
 from motifold.io import read
 
 __all__ = ["CNMF"]
@@ -147,7 +148,7 @@ class CNMF(LocalCNMF):
     def _recording(self, given: Any, place: Place) -> Data:
         return place.recording_of(*given.data)
 
-    def _demand(self, given: Given) -> None:
+    def _demand(self, given: Given, place: Place) -> None:
         """Nothing to speak of: the workers have it."""
 
     def _where(self, whole: Whole) -> Where:

@@ -67,3 +67,18 @@ def test_pictures_can_be_drawn_again(scripts, tmp_path):
     row = {"problem": "song", "curves": {"torchnmf": kept, "hals": kept}}
     run.draw({"machine": {"commit": "abc"}, "torchnmf": [row, {"problem": "old"}]}, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["benchmark-song.png"]
+
+
+def test_the_page_of_times_is_what_its_numbers_say(scripts, tmp_path):
+    harness, *_ = scripts
+    import estimate
+
+    kept = json.loads((FOLDER / "estimate.json").read_text())
+    page = tmp_path / "how-long.md"
+    page.write_text(estimate.PAGE.read_text())
+    harness.write_section("estimate", estimate.lines(kept), page)
+    assert page.read_text() == estimate.PAGE.read_text()
+    told = {row["problem"] for row in kept["predicted"]["rows"]}
+    assert told == {*estimate.PLAIN, *estimate.VARIANTS}
+    times = {T for *_, sizes in estimate.SIZES.values() for T in sizes}
+    assert (min(times), max(times)) == (10**3, 10**7)

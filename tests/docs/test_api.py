@@ -24,6 +24,7 @@ ROOMS = (
     "report",
     "reproduce",
     "streaming",
+    "forecast",
     "dask",
 )
 # Not functions or classes: the pages name them in a sentence.

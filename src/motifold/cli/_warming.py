@@ -87,6 +87,24 @@ def _recording(dtype: str, T: int = _T) -> np.ndarray[Any, Any]:
     return rng.poisson(0.5 + rng.random((T, _N))).astype(dtype)
 
 
+class _OnDisk:
+    """A recording that is read by slices, as one on disk."""
+
+    ndim = 2
+
+    def __init__(self, X: np.ndarray[Any, Any]) -> None:
+        self._X, self.shape, self.dtype = X, X.shape, X.dtype
+
+    def __getitem__(self, rows: Any) -> Any:
+        return self._X[rows].copy()
+
+    def as_rows(self, name: str) -> Any:
+        """As ``motifold.data.sources`` asks for them."""
+        from motifold.data.sources.kinds import Sliced
+
+        return Sliced(self, name)
+
+
 def _fits(dtype: str) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any]]]:
     """Recordings, parameters of a model, and what else is given to ``fit``."""
     import numpy as np
@@ -124,8 +142,14 @@ def _fits(dtype: str) -> Iterator[tuple[Any, dict[str, Any], dict[str, Any]]]:
         for parameters in (*plain[:1], {"n_jobs": 2}, {"background": True}, ratios[0]):
             yield X, parameters, {"mask": mask}
             yield csr_array(X), parameters, {"mask": mask}
-    for parameters in (*plain[:1], {"n_jobs": 2}, {"background": True}, ratios[0], ratios[2]):
+    for parameters in ({"background": True}, ratios[0], ratios[2]):
         yield csr_array(X), parameters, {}
+    empty = np.ones((_K, _L, _N))
+    empty[0] = 0
+    for data in (X, csr_array(X), _OnDisk(X)):
+        yield data, {}, {"components_init": empty}  # a motif that is put where X is explained worst
+        yield data, {"n_jobs": 2}, {}
+    yield _OnDisk(X), ratios[0], {}
     for given in ({"activation_support": few[:, :_K]}, {"lengths": [100, 300]}):
         yield X, {}, given
         yield np.asfortranarray(X), ratios[0], given
@@ -143,13 +167,16 @@ def _used(X: Any, parameters: dict[str, Any], given: dict[str, Any]) -> None:
         **parameters,
     }
     model = CNMF(n_components=_K, **settings).fit(X, **given)
-    asked = {name: value for name, value in given.items() if name != "activation_support"}
+    asked = {name: given[name] for name in ("mask", "lengths") if name in given}
     model.score(X, **asked)
 
 
 def _used_beside(dtype: str) -> None:
-    """What is compiled beside the fit: events, discoveries, streams."""
+    """What is compiled beside the fit: events, discoveries, streams, seams of a cluster."""
+    import numpy as np
+
     from motifold import CNMF, discover, find_events, refit_events, significance
+    from motifold.kernels.tiles import sweep_seams
 
     X = _recording(dtype)
     model = CNMF(_K, _L, random_state=0, n_jobs=1).fit(X)
@@ -162,3 +189,6 @@ def _used_beside(dtype: str) -> None:
     stream.flush()
     CNMF(_K, _L, random_state=0).partial_fit(X[:200]).partial_fit(X[200:])
     discover(X, n_lags=_L)
+    h, weights = _L - 1, np.zeros(_K, dtype)
+    seams = np.zeros((1, h, _K), dtype), np.zeros((1, 3 * h, _K), dtype)
+    sweep_seams(*seams, np.ones((_K, 2 * _L - 1, _K), dtype), weights, weights)

@@ -138,7 +138,7 @@ def _copied(X: Any, dtype: np.dtype, missing: bool) -> int:
     same = isinstance(X, np.ndarray) and X.dtype == dtype
     if same and (not missing or is_mapped(X)):
         return 0
-    T, N = np.shape(X)
+    T, N = X.shape
     return T * N * dtype.itemsize
 
 

@@ -326,8 +326,8 @@ class CNMF(Callbacks, Streams, Estimating, Applying):
         solver = find_solver(self.solver, loss, signed=bool(self.allow_negative))
         given = self._unpacked(X, lengths, segments, mask)
         X = given.X
-        warn_if_too_large(self._demand(given))
         place = self._place(X)
+        warn_if_too_large(self._demand(given, place))
         with place:
             data = self._recording(given, place)
         fixed = None

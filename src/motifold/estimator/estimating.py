@@ -13,12 +13,15 @@ from motifold.data.sources import is_stored
 from motifold.data.validation import is_list_of_segments, is_sparse
 from motifold.engines.cpu.problem import multiplications
 from motifold.engines.cpu.threads import Workers
+from motifold.engines.cuda.place import Place
 from motifold.engines.demand import Demand, Sizes, bytes_copied, fitted_dtype
 from motifold.estimator.border import Border
 from motifold.solvers import find_solver
 
 if TYPE_CHECKING:
-    from motifold.forecast import Estimate, Where, Whole
+    from motifold.forecast import Estimate
+    from motifold.forecast.excerpts import Whole
+    from motifold.forecast.foretelling import Where
 
 # Arrays as long as the activations that these solvers take beside those of a fit.
 _MORE_ARRAYS = {"mu": 4}
@@ -68,7 +71,8 @@ class Estimating(Border):
         >>> estimate.n_samples, estimate.fits
         (3000, True)
         """
-        from motifold.forecast import Whole, foretold
+        from motifold.forecast.excerpts import Whole
+        from motifold.forecast.foretelling import foretold
 
         self._validate_params()
         if not seconds > 0:
@@ -91,7 +95,7 @@ class Estimating(Border):
 
     def _where(self, whole: Whole) -> Where:
         """Where the fit of this would be, and what it would take there."""
-        from motifold.forecast import Where
+        from motifold.forecast.foretelling import Where
 
         K, L = self.n_components + bool(self.background), self.n_lags
         T, N, dtype = whole.T, whole.N, whole.dtype
@@ -124,16 +128,15 @@ class Estimating(Border):
         solver = find_solver(self.solver, self._loss(), signed=bool(self.allow_negative))
         return type(solver).__name__
 
-    def _demand(self, given: Given) -> Demand | None:
+    def _demand(self, given: Given, place: Place) -> Demand | None:
         """What a fit of this takes of this machine's memory, at most; None: hardly anything."""
         X, mask = given.data[0], given.data[3]
         parts = list(X) if is_list_of_segments(X) else [X]
-        place = self._place(X)
         if place.device is not None or place.kind is not None:
             return None  # it is another memory
-        if any(len(np.shape(part)) != 2 for part in parts):
-            return None  # what is no table is an error soon
-        T, N = sum(int(np.shape(part)[0]) for part in parts), int(np.shape(parts[0])[1])
+        if not all(map(_is_table, parts)):
+            return None  # what is none is an error soon
+        T, N = sum(int(part.shape[0]) for part in parts), int(parts[0].shape[1])
         dtype = fitted_dtype(parts)
         masks = mask if isinstance(mask, (list, tuple)) else [] if mask is None else [mask]
         missing = sum(
@@ -163,3 +166,9 @@ class Estimating(Border):
             n_missing=missing,
             sparse=sparse,
         )
+
+
+def _is_table(X: Any) -> bool:
+    """Whether X says that it has rows and columns, and how many."""
+    shape = getattr(X, "shape", ())
+    return len(shape) == 2 and all(isinstance(size, (int, np.integer)) for size in shape)

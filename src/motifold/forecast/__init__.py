@@ -3,7 +3,5 @@
 from __future__ import annotations
 
 from motifold.forecast.estimate import Estimate
-from motifold.forecast.excerpts import Whole
-from motifold.forecast.foretelling import Where, foretold
 
-__all__ = ["Estimate", "Where", "Whole", "foretold"]
+__all__ = ["Estimate"]

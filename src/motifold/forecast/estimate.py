@@ -47,6 +47,17 @@ class Estimate:
         What measuring took.
     notes : tuple of str
         What else is to be known, and what to do.
+
+    Examples
+    --------
+    >>> from motifold import CNMF
+    >>> from motifold.datasets import make_sequences
+    >>> X = make_sequences(3000, 20, 2, 8, random_state=0).X
+    >>> estimate = CNMF(n_components=2, n_lags=8, random_state=0).estimate(X, seconds=0.1)
+    >>> str(estimate).splitlines()[0]
+    'recording  3,000 bins × 20 features, float64'
+    >>> estimate.n_starts, estimate.fit_seconds > estimate.iteration_seconds
+    (1, True)
     """
 
     n_samples: int

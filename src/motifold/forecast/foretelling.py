@@ -32,6 +32,8 @@ _GROWTH, _TO_THE_END = 4, 0.5
 _PROBE = 12
 # Bytes that are read to see how fast that is, and passes over X in an iteration.
 _READ, _PASSES = 2**25, 2
+# Bytes of the room for rows on disk that those which are read ahead take, or half of it.
+_AHEAD = 2**27
 # Of its limit of time, what a fit may take beyond it for its last solve.
 _GRACE = 1.1
 
@@ -78,14 +80,13 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
         shape = K + bool(model.background), L, whole.dtype.itemsize
         more = slower(N, T, longest.n_samples, *shape) / (where.n_threads or 1)
         iteration = max(iteration + T * more, 0.5 * iteration)
-    reading, from_disk = _reading(whole, where, model, iteration)
-    iteration += reading
+    reading, from_disk = _reading(whole, where, iteration)
     n_iter = _iterations(model, pilots)
     uneven = max(1.0, pilots[-1].mean / pilots[-1].iteration)
-    share = T / longest.n_samples
-    ends = [pilot.end / pilot.n_samples for pilot in found if pilot.end is not None]
-    end = T * ends[-1] if ends else 0.0
-    start = share * longest.first + reading + (n_iter - 1) * iteration * uneven + end
+    # The start of a fit and its last solve grow like its iterations.
+    ends = [pilot.end / pilot.iteration for pilot in pilots if pilot.end is not None]
+    beside = longest.first / longest.iteration + (ends[-1] if ends else 0.0)
+    start = (beside + (n_iter - 1) * uneven) * iteration + n_iter * reading
     fit = start * model.n_init
     notes = list(_notes(whole, where, pilots, from_disk))
     if model.max_time is not None and fit > model.max_time:
@@ -103,7 +104,7 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
         str(whole.dtype),
         where.engine,
         where.n_threads,
-        iteration,
+        iteration + reading,
         n_iter,
         int(model.n_init),
         fit,
@@ -175,7 +176,7 @@ def _iterations(model: Any, pilots: list[Pilot]) -> int:
     return max(1, round(math.exp(np.mean(np.log(np.maximum(known, 1))))))
 
 
-def _reading(whole: Whole, where: Where, model: Any, computing: float) -> tuple[float, int]:
+def _reading(whole: Whole, where: Where, computing: float) -> tuple[float, int]:
     """Seconds that reading adds to an iteration, and the bytes that it reads from the disk.
 
     Rows are read ahead, while others are computed with, as far as there are cores for both.
@@ -186,6 +187,7 @@ def _reading(whole: Whole, where: Where, model: Any, computing: float) -> tuple[
         size = np.dtype(X.dtype).itemsize
         kept = min(size, whole.dtype.itemsize)
         room = (where.room or 0) / len(whole.stored)
+        room -= min(0.5 * room, _AHEAD)
         share = max(0.0, 1 - room / (T * N * kept))
         seconds += _PASSES * share * T * _seconds_of_a_row(X) if share else 0.0
         nbytes += _PASSES * share * T * N * size
