@@ -16,7 +16,7 @@ import numpy as np
 from problems import SONGBIRD, SPEECH, Benchmark, load
 from scipy import sparse
 
-from motifold import CNMF
+from motifold import CNMF, refit_events
 from motifold.matching import match_motifs
 
 KL = "kullback-leibler"
@@ -196,7 +196,10 @@ def iteration(smoke: bool, rounds: int) -> dict[str, float]:
 
 
 def planted(smoke: bool, sets: int) -> list[dict[str, object]]:
-    """Share of true motifs found (cosine ≥ 0.9) in counts, by share of spikes in sequences."""
+    """Share of true motifs found (cosine ≥ 0.9) in counts, by share of spikes in sequences.
+
+    As a fit leaves them, which is blurred, and sharpened by ``refit_events``.
+    """
     T, N, K, L = (300, 20, 2, 10) if smoke else (2000, 60, 3, 25)
     models = {
         "squared error": {},
@@ -205,7 +208,7 @@ def planted(smoke: bool, sets: int) -> list[dict[str, object]]:
     }
     rows = []
     for share in (0.6, 0.3, 0.15):
-        hits = dict.fromkeys(models, 0)
+        hits = {name: {"fitted": 0, "sharpened": 0} for name in models}
         for seed in range(sets):
             X, motifs = sequences(np.random.default_rng([17, seed]), T, N, K, L, share)
             for name, settings in models.items():
@@ -213,11 +216,16 @@ def planted(smoke: bool, sets: int) -> list[dict[str, object]]:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     model.fit(X)
-                similarity = match_motifs(motifs, model.components_).similarity
-                hits[name] += int(np.sum(np.asarray(similarity) >= 0.9))
-        row = {name: hit / (K * sets) for name, hit in hits.items()}
+                    sharp = refit_events(model, X, random_state=0).motifs
+                for form, those in (("fitted", model.components_), ("sharpened", sharp)):
+                    similarity = np.asarray(match_motifs(motifs, those).similarity)
+                    hits[name][form] += int(np.sum(similarity >= 0.9))
+        row = {
+            name: {form: hit / (K * sets) for form, hit in forms.items()}
+            for name, forms in hits.items()
+        }
         rows.append({"share": share, "sets": sets} | row)
-        print(f"{share:.0%} of spikes in sequences:", {k: f"{v:.0%}" for k, v in row.items()})
+        print(f"{share:.0%} of spikes in sequences:", row, flush=True)
     return rows
 
 
@@ -276,7 +284,10 @@ def page(found: dict[str, object]) -> list[str]:
     if found.get("planted"):
         names = ("squared error", "KL", "KL and background")
         rows = [
-            (f"{row['share']:.0%}", *(f"{row[name]:.0%}" for name in names))
+            (
+                f"{row['share']:.0%}",
+                *(f"{row[name]['fitted']:.0%}, {row[name]['sharpened']:.0%}" for name in names),
+            )
             for row in found["planted"]  # type: ignore[attr-defined]
         ]
         sets = found["planted"][0]["sets"]  # type: ignore[index]
@@ -284,7 +295,10 @@ def page(found: dict[str, object]) -> list[str]:
             "",
             f"Planted sequences in Poisson counts (2000 × 60, three motifs, {sets} data sets",
         ]
-        lines += ["a row, better of two starts): share of true motifs found, cosine ≥ 0.9.", ""]
+        lines += [
+            "a row, better of two starts): share of true motifs found, cosine ≥ 0.9, as a fit"
+        ]
+        lines += ["leaves them, and sharpened by `refit_events`.", ""]
         lines += harness.table(("spikes in sequences", *names), rows)
     return lines
 
