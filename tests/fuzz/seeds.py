@@ -29,7 +29,7 @@ class Seed:
         """The files that it consists of."""
         if self.path.is_file():
             beside = self.path.with_name(self.path.name + ".fits")  # of a sweep
-            return [self.path, *(sorted(beside.iterdir()) if beside.is_dir() else [])]
+            return [self.path, *sorted(beside.glob("*.npz"))]
         return sorted(path for path in self.path.rglob("*") if path.is_file())
 
 

@@ -109,7 +109,8 @@ class CNMF(Callbacks, Streams, Estimating, Applying):
         None: the algorithm exactly as published.
     normalize : bool, default=True
         Give every motif unit Frobenius norm and sort components by the power they explain (with
-        another loss than squared error: by what they make of X̂).
+        another loss than squared error: by what they make of X̂). If not, only motifs whose
+        activations would be too large for the precision are changed, by a power of two.
     n_init : int, default=1
         Number of random starts; the one with the lowest objective is kept. With acceleration,
         one that will hardly reach the best so far is given up early.

@@ -206,11 +206,17 @@ def _along_dependence(G, q, x, memory, known):
 def pivot_rows(G, Q, X, solved):
     """Solve min ½x'Gx − q'x, x ≥ 0, for every row q of Q (changes the rows of X, and solved).
 
-    Where ``solved`` is False, pivoting failed and the row of X is undefined.
+    Where pivoting fails one variable is exchanged at a time, from what X was: its objective does
+    not rise. Where ``solved`` is False that failed as well, and the row of X is undefined.
     """
     memory = scratch(G.shape[0])
+    start = np.empty(G.shape[0])
     for r in range(Q.shape[0]):
+        start[:] = X[r]
         solved[r] = pivot_column(G, Q[r], X[r], memory)
+        if not solved[r]:
+            X[r] = start
+            solved[r] = settle_column(G, Q[r], X[r], memory)
 
 
 @kernel

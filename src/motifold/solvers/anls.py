@@ -6,9 +6,7 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dpstrf
-from scipy.optimize import nnls
+from scipy.linalg.lapack import dpotrf
 
 from motifold.kernels.hals import sweep_columns
 from motifold.kernels.pivoting import pass_H, pivot_rows
@@ -16,9 +14,8 @@ from motifold.model import Array, Penalties
 from motifold.solvers.base import HStatistics, Inner, SolverOptions, Workers, WStatistics
 from motifold.solvers.hals import HALS
 
-# Ridge on a Gram of unit diagonal that may be singular; pivots of its Cholesky factor below the
-# next are zero, and slopes off its range by less than the last, relatively, are on it.
-_RIDGE, _ZERO_PIVOT, _UNSEEN = 1e-10, 1e-13, 1e-9
+# Ridge on a Gram of unit diagonal that may be indefinite.
+_RIDGE = 1e-10
 # Rows of W that one thread solves at a time.
 _ROWS = 16
 _MAX_EXACT_PASSES = 1000
@@ -102,7 +99,7 @@ def nonnegative_rows(G: Array, Q: Array, X: Array, workers: Workers) -> Array:
     ----------
     G : (M, M) float64, symmetric positive semidefinite
     Q : (R, M) float64, right-hand sides
-    X : (R, M) float64, starts; only their supports are used
+    X : (R, M) float64, starts
 
     Returns
     -------
@@ -112,7 +109,8 @@ def nonnegative_rows(G: Array, Q: Array, X: Array, workers: Workers) -> Array:
     diagonal = np.diagonal(G)
     useful = diagonal > 0
     unit = np.where(useful, 1 / np.sqrt(np.where(useful, diagonal, 1)), 0.0)
-    G, Q, Z = G * unit[:, None] * unit, Q * unit, np.where(useful, X, 0.0)
+    Z = np.where(useful, X * np.sqrt(diagonal), 0.0)
+    G, Q = G * unit[:, None] * unit, Q * unit
     solved = np.empty(len(Q), dtype=bool)
 
     def solve(first: int) -> None:
@@ -121,39 +119,8 @@ def nonnegative_rows(G: Array, Q: Array, X: Array, workers: Workers) -> Array:
 
     for _ in workers.map(solve, range(0, len(Q), _ROWS)):
         pass
-    if not solved.all():
-        Z[~solved] = _rows_one_by_one(G, Q[~solved])
+    Z[~solved] = 0
     return np.maximum(Z, 0) * unit
-
-
-def _rows_one_by_one(G: Array, Q: Array) -> Array:
-    """The same by Lawson & Hanson's method on a factor G = R'R, where pivoting failed.
-
-    With more unknowns than bins G has far fewer dimensions than rows, and exchanges of variables
-    would go round in circles. This method takes them in one by one, which ends. Where the slope
-    has a part that G does not see (an l1 penalty), a ridge on G makes it seen.
-    """
-    R, aims = _as_least_squares(G, Q)
-    if np.abs(aims @ R - Q).max() > _UNSEEN * np.abs(Q).max():
-        R, aims = _as_least_squares(G + _RIDGE * np.eye(len(G)), Q)
-    Z = np.zeros_like(Q)
-    for row, aim in enumerate(aims):
-        try:
-            Z[row] = nnls(R, aim)[0]
-        except RuntimeError:  # too many steps: zero
-            continue
-    return Z
-
-
-def _as_least_squares(G: Array, Q: Array) -> tuple[Array, Array]:
-    """R (rank, M) and aims (rows, rank): ½x'Gx − q'x is ½‖Rx − aim‖² but for a constant."""
-    factor, order, rank, _ = dpstrf(G, lower=1, tol=_ZERO_PIVOT)
-    order = order - 1
-    factor = np.tril(factor)[:, :rank]
-    R = np.zeros((rank, len(G)))
-    R[:, order] = factor.T
-    aims = solve_triangular(factor[:rank], Q[:, order[:rank]].T, lower=True)
-    return R, aims.T
 
 
 def _is_definite(G: Array) -> bool:
