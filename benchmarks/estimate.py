@@ -95,9 +95,10 @@ def fitted(model: CNMF, X: Any, limit: float, **given: Any) -> dict[str, Any]:
 
 def sizes(name: str, smoke: bool) -> list[dict[str, Any]]:
     """Rows of one shape."""
-    N, K, L, all_T = SIZES[name]
+    shape, _, only = name.partition(":")
+    N, K, L, all_T = SIZES[shape]
     rows = []
-    for T in (500,) if smoke else all_T:
+    for T in (500,) if smoke else (int(only),) if only else all_T:
         X, *_ = problems.planted(T, N, K, L)
         for threads in THREADS:
             model = CNMF(K, L, n_jobs=threads, random_state=0)
@@ -266,7 +267,7 @@ def main() -> None:
     """Measure what is asked for; write the page."""
     parser = harness.parser(__doc__, page=True)
     parser.add_argument("part", nargs="?", choices=("sizes", "predicted"))
-    parser.add_argument("names", nargs="*", help="shapes such as 250-5-20, or problems")
+    parser.add_argument("names", nargs="*", help="shapes (250-5-20, 250-5-20:1000) or problems")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     CNMF(2, 5, max_iter=3).fit(np.random.default_rng(0).random((900, 9), np.float32))  # compiles

@@ -81,14 +81,14 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
         more = slower(N, T, longest.n_samples, *shape) / (where.n_threads or 1)
         iteration = max(iteration + T * more, 0.5 * iteration)
     reading, from_disk = _reading(whole, where, iteration)
-    n_iter = _iterations(model, pilots)
+    n_iter = _iterations(model, found)
     uneven = max(1.0, pilots[-1].mean / pilots[-1].iteration)
     # The start of a fit and its last solve grow like its iterations.
     ends = [pilot.end / pilot.iteration for pilot in pilots if pilot.end is not None]
     beside = longest.first / longest.iteration + (ends[-1] if ends else 0.0)
     start = (beside + (n_iter - 1) * uneven) * iteration + n_iter * reading
     fit = start * model.n_init
-    notes = list(_notes(whole, where, pilots, from_disk))
+    notes = list(_notes(whole, where, found, from_disk))
     if model.max_time is not None and fit > model.max_time:
         fit = min(fit, _GRACE * model.max_time)
         notes.append(f"max_time ends it; {model.max_time:g} s are its limit.")
@@ -169,10 +169,15 @@ def _line(pilots: list[Pilot]) -> tuple[float, float]:
 
 
 def _iterations(model: Any, pilots: list[Pilot]) -> int:
-    """Of a typical start: the geometric mean over excerpts, as far as ``max_iter`` lets it go."""
+    """Of a typical start: the geometric mean over excerpts that came to their end, or over all.
+
+    As far as ``max_iter`` lets it go.
+    """
     if model.tol <= 0:
         return int(model.max_iter)
-    known = [min(pilot.n_iter, model.max_iter) for pilot in pilots if pilot.n_iter is not None]
+    ended = [pilot for pilot in pilots if pilot.end is not None]
+    known = [pilot.n_iter for pilot in ended or pilots if pilot.n_iter is not None]
+    known = [min(n, model.max_iter) for n in known] or [model.max_iter]
     return max(1, round(math.exp(np.mean(np.log(np.maximum(known, 1))))))
 
 

@@ -16,6 +16,8 @@ from motifold.forecast.excerpts import Excerpt
 
 # Iterations of a probe: so many at least, the first of which has its own ways, and at most.
 _LEAST, _MOST = 5, 40
+# Iterations from which on one sees how the KKT residual falls.
+_SEEN = 8
 # How slowly a KKT residual is taken to fall: by this part an iteration, or by this power of their
 # number.
 _SLOWEST, _LEAST_POWER = 3e-3, 1.0
@@ -31,7 +33,7 @@ class Pilot:
     first : seconds of the first iteration and all before it
     iteration, mean : seconds of one after it, the median and the mean
     total : seconds of all
-    n_iter : iterations that it needed, or will have needed as far as one sees; None of a probe
+    n_iter : iterations that it needed, or would have needed as far as one sees; None: one does not
     end : seconds of its end, the last solve; None if it was broken off
     """
 
@@ -87,7 +89,7 @@ def _run(model: Any, excerpt: Excerpt, seconds: float, most: float) -> Pilot:
     iteration = float(np.median(steps)) if len(steps) else first
     mean = float(np.diff(when).sum() / max(1, count[-1] - count[0])) if len(steps) else first
     end = None if n_iter is None else total - float(when[-1])
-    if n_iter is None and most == math.inf:
+    if n_iter is None and len(count) >= _SEEN:
         n_iter = _further(count, residuals, own.tol)
     return Pilot(excerpt.n_samples, first, iteration, max(mean, iteration), total, n_iter, end)
 
