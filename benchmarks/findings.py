@@ -1,10 +1,10 @@
 """Are the findings right, and how fast are they? One section of numbers for each claim.
 
 Run it as ``.venv/bin/python benchmarks/findings.py`` for all sections, or name some of ``k``,
-``k-regimes``, ``events``, ``false-positives``, ``power``, ``sweep`` and ``consensus``. The last two need the
-songbird data (``MOTIFOLD_DATA``, or the network). Each prints its numbers and puts them into
-``findings.json`` beside this script, where ``discovered.py`` puts its own. ``--page`` makes the
-section "Findings" of docs/benchmarks.md of that file, all of it, instead of measuring. Pictures of
+``k-regimes``, ``events``, ``false-positives``, ``power``, ``sweep`` and ``consensus``. The last two
+need the songbird data (``MOTIFOLD_DATA``, or the network). Each prints its numbers and puts them
+into ``findings.json`` beside this script, where ``discovered.py`` puts its own. ``--page`` makes
+the section "Findings" of docs/benchmarks.md of that file, all of it, instead of measuring. Pictures of
 recordings go to the folder given by ``--out``.
 """
 
