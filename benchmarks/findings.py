@@ -1,10 +1,10 @@
 """Are the findings right, and how fast are they? One section of numbers for each claim.
 
 Run it as ``.venv/bin/python benchmarks/findings.py`` for all sections, or name some of ``k``,
-``events``, ``false-positives``, ``power``, ``sweep`` and ``consensus``. The last two need the
-songbird data (``MOTIFOLD_DATA``, or the network). Each prints its numbers and puts them into
-``findings.json`` beside this script, where ``discovered.py`` puts its own. ``--page`` makes the
-section "Findings" of docs/benchmarks.md of that file, all of it, instead of measuring. Pictures of
+``k-regimes``, ``events``, ``false-positives``, ``power``, ``sweep`` and ``consensus``. The last two
+need the songbird data (``MOTIFOLD_DATA``, or the network). Each prints its numbers and puts them
+into ``findings.json`` beside this script, where ``discovered.py`` puts its own. ``--page`` makes
+the section "Findings" of docs/benchmarks.md of that file, all of it, instead of measuring. Pictures of
 recordings go to the folder given by ``--out``.
 """
 
@@ -24,8 +24,10 @@ from typing import Any
 
 import harness
 import numpy as np
+import regimes
 from findings_page import keep, write_page
 from joblib import Parallel, delayed
+from scipy.ndimage import gaussian_filter1d
 from scipy.stats import norm
 from sklearn.exceptions import ConvergenceWarning
 
@@ -48,11 +50,24 @@ class Sizes:
     null_runs: int = 200
     more_null_runs: int = 2000
     fits: int = 50
+    hard_sets: int = 6
+    regimes: tuple[str, ...] = (
+        *("spikes 30 %", "spikes 15 %", "warped"),
+        *("independent", "shared rates 3"),
+    )
     noises: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4)
     levels: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
 
-SMOKE = Sizes(sets=1, null_runs=2, more_null_runs=2, fits=2, noises=(0.1,), levels=(0.1,))
+SMOKE = Sizes(
+    sets=1,
+    null_runs=2,
+    more_null_runs=2,
+    fits=2,
+    hard_sets=0,
+    noises=(0.1,),
+    levels=(0.1,),
+)
 
 
 def plant(seed: int, K: int, noise: float, T: int = T) -> tuple[np.ndarray, ...]:
@@ -102,6 +117,30 @@ def number_of_motifs(out: Path, sizes: Sizes) -> dict[str, Any]:
     right = sum(row["n_components"] == row["true"] for row in rows)
     print(f"suggested K equals the true K in {right} of {sizes.sets} clean data sets (K = 2 to 5)")
     return {"right": right, "rows": rows}
+
+
+def number_of_motifs_where_it_is_hard(out: Path, sizes: Sizes) -> dict[str, Any]:
+    """Suggested K, of 1 to 6, in recordings of regimes.py; spikes smoothed by one bin."""
+    rows = []
+    first = regimes.REPORT + 500
+    for name in sizes.regimes:
+        suggested = []
+        for seed in range(first, first + sizes.hard_sets):
+            X = regimes.make(name, seed).X
+            if (np.round(X) == X).all():
+                X = gaussian_filter1d(X, 1.0, axis=0)
+            found = motifold.sweep(
+                X,
+                n_components=range(1, 7),
+                n_lags=regimes.L,
+                n_seeds=8,
+                n_null=100,
+                progress=False,
+            )
+            suggested.append(found.suggested["n_components"])
+        rows.append({"regime": name, "suggested": suggested})
+        print(f"  {rows[-1]}", flush=True)
+    return {"rows": rows}
 
 
 def matched_events(found: np.ndarray, true: np.ndarray, tolerance: int = 2) -> int:
@@ -310,6 +349,7 @@ def song_consensus(out: Path, sizes: Sizes) -> dict[str, Any]:
 
 SECTIONS: dict[str, Callable[[Path, Sizes], dict[str, Any]]] = {
     "k": number_of_motifs,
+    "k-regimes": number_of_motifs_where_it_is_hard,
     "events": event_table,
     "false-positives": false_positives,
     "power": power,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import harness
+import regimes
 
 KEPT = Path(__file__).with_name("findings.json")
 
@@ -108,6 +109,31 @@ def _number_of_motifs(found: dict[str, Any]) -> list[str]:
         f"{len(found['rows'])} clean data sets (K = 2 to 5)"
         + (f"; elsewhere {', '.join(wrong)}." if wrong else ".")
     ]
+
+
+def _number_where_it_is_hard(found: dict[str, Any]) -> list[str]:
+    sets = len(found["rows"][0]["suggested"])
+    return [
+        f"**Number of motifs where it is hard**: what the sweep suggests, of 1 to 6, in {sets} "
+        "recordings a row of the kinds above (eight seeds, spikes smoothed by one bin). Features "
+        "that share a rate are motifs to it, too: three assemblies are three. Whether a motif has "
+        "an order only `discover` asks.",
+        "",
+        "| recordings | true K | " + " | ".join(str(K) for K in range(7)) + " |",
+        "|---|---:|" + "---:|" * 7,
+        *(
+            f"| {row['regime']} | {_true_number(row['regime'])} | "
+            + " | ".join(str(row["suggested"].count(K) or "") for K in range(7))
+            + " |"
+            for row in found["rows"]
+        ),
+    ]
+
+
+def _true_number(regime: str) -> str:
+    if regime.startswith("shared rates"):
+        return "3 assemblies"
+    return "3" if regime in regimes.PLANTED else "0"
 
 
 def _events(found: dict[str, Any]) -> list[str]:
@@ -220,6 +246,7 @@ _POWER = "findings-power.png"  # pictures made from recordings are not kept in t
 _PARTS = {
     "discover": _discover,
     "k": _number_of_motifs,
+    "k-regimes": _number_where_it_is_hard,
     "events": _events,
     "false-positives": _false_positives,
     "power": _power,

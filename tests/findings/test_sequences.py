@@ -7,7 +7,13 @@ import pytest
 
 from motifold.findings import sequence_test
 from motifold.findings.prepared import Prepared
-from motifold.findings.sequences import combined, forward_gains, verdicts_of
+from motifold.findings.sequences import (
+    combined,
+    forward_gains,
+    p_of_gains,
+    p_of_gains_in_turn,
+    verdicts_of,
+)
 
 T, N, L = 900, 20, 15
 
@@ -101,10 +107,29 @@ def test_verdicts_ask_for_both_and_are_corrected():
 
 
 def test_combined_p_values_are_as_small_as_their_parts_allow():
-    p = combined(np.array([0.01, 0.01, 0.99]), np.array([0.01, 1.0, 1.0]))
+    p = combined(np.array([[0.01, 0.01, 0.99], [0.01, 1.0, 1.0]]))
     assert p[0] == pytest.approx(0.01)
     assert 0.01 < p[1] < 0.05
     assert p[2] >= 0.5
+
+
+def test_parts_that_prove_nothing_alone_prove_it_together():
+    rng = np.random.default_rng(0)
+    parts = [np.array([1.0, 1.2, -0.3, 0.8]) for _ in range(4)]
+    assert min(p_of_gains(part, 500, rng) for part in parts) > 0.05
+    assert p_of_gains_in_turn(parts, 4000, rng) < 0.01
+
+
+def test_level_of_order_in_turn_where_chance_leans_along_one_axis():
+    """The hardest case: a sign learnt of three parts is tested on the fourth, in turn."""
+    rng = np.random.default_rng(0)
+    false = 0
+    for _ in range(1000):
+        leans = rng.standard_normal((4, 8))  # of the places of each part
+        sides = [np.sign(np.delete(leans, i, axis=0).sum()) for i in range(4)]
+        parts = [side * lean for side, lean in zip(sides, leans, strict=True)]
+        false += p_of_gains_in_turn(parts, 400, rng) <= 0.05
+    assert false <= 65  # 50 are expected of a test at its level, with a deviation of 7
 
 
 def test_refuses_what_does_not_fit():

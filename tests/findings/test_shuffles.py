@@ -161,3 +161,10 @@ def test_sequenciness_tells_sequences_from_synchrony():
     options = {"n_shuffles": 3, "random_state": 0}
     assert sequenciness(planted.X, model, **options).score > 0.6
     assert sequenciness(together, model, **options).score < 0.2
+
+
+def test_sequenciness_of_noise_is_none():
+    noise = np.random.default_rng(0).random((400, 15))
+    result = sequenciness(noise, CNMF(2, 8, tol=1e-2), n_shuffles=8, random_state=0)
+    assert result.explained <= result.explained_features.max()
+    assert np.isnan(result.score)

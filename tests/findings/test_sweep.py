@@ -212,6 +212,33 @@ def test_k_is_the_smallest_that_is_hardly_above_the_lowest():
     assert suggest_n_components(runs(errors)) == 3  # 0.07 and −0.01: 0.03 ± 0.04
 
 
+def by_what_is_predicted(shares: dict[int, list[float]]) -> Table:
+    """A table of runs, two for each held-out block, one of them stuck; errors say 1 motif."""
+    return Table(
+        [
+            {"n_components": K, "block": block, "train_loss": loss, "dissx": 0.0, "predicted": p}
+            | {"test_error": 0.5 + K / 10}
+            for K, values in shares.items()
+            for block, share in enumerate(values)
+            for p, loss in [(share, 0.1), (0.9, 0.2)]
+        ]
+    )
+
+
+def test_k_is_the_least_beyond_which_motifs_are_not_worth_it():
+    weak = {1: [0.004, 0.006], 2: [0.008, 0.01], 3: [0.012, 0.014], 4: [0.011, 0.011]}
+    assert suggest_n_components(by_what_is_predicted(weak)) == 3
+    # Of warped motifs every variant predicts a little more, in every block.
+    warped = {1: [0.18] * 2, 2: [0.3] * 2, 3: [0.446] * 2, 4: [0.468] * 2, 5: [0.49] * 2}
+    assert suggest_n_components(by_what_is_predicted(warped)) == 3
+    # A gain of one block alone is none.
+    chance = {1: [0.1, 0.1], 2: [0.1, 0.2]}
+    assert suggest_n_components(by_what_is_predicted(chance)) == 1
+    # Two together may be worth it where one is not.
+    later = {1: [0.2] * 2, 2: [0.22] * 2, 3: [0.6] * 2}
+    assert suggest_n_components(by_what_is_predicted(later)) == 3
+
+
 def judged(significant):
     """A table in which 3 motifs predict best; significant ones in each of 4 blocks, for each K."""
     errors = {1: 0.9, 2: 0.6, 3: 0.3, 4: 0.3}
@@ -349,3 +376,21 @@ def test_lags_on_spikes_are_not_the_longest_tried():
     assert found.notes == []
     nothing = motifold.sweep(spikes(1, 0.0), n_components=2, n_lags=[10, 30], **quick)
     assert nothing.suggested["n_lags"] is None
+
+
+@pytest.mark.slow
+def test_warped_motifs_are_not_taken_for_more():
+    rng = np.random.default_rng(2)
+    T, N, L = 1200, 30, 16
+    lags = np.arange(L)[:, None]
+    X = 0.2 * np.abs(rng.standard_normal((T, N)))
+    for k in range(2):
+        centres = rng.uniform(-5, 5, N // 2)
+        for start in np.arange(0, T - L, 41) + rng.integers(0, 20):
+            middle, speed = (L - 1) / 2, rng.uniform(0.8, 1.25)
+            shown = np.exp(-0.5 * (lags - middle - speed * centres) ** 2)
+            X[start : start + L, k * 15 : (k + 1) * 15] += rng.uniform(0.5, 1.5) * shown
+    found = motifold.sweep(
+        X, n_components=range(1, 6), n_lags=L, n_seeds=4, n_null=0, n_jobs=1, progress=False
+    )
+    assert found.suggested == {"n_components": 2}

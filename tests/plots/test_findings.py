@@ -66,6 +66,17 @@ def test_the_suggested_number_of_motifs_is_marked_in_every_panel():
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [0.9, 0.6, 0.3, 0.3, 0.31])
 
 
+def test_what_is_predicted_is_drawn_where_it_decides():
+    found = sweep_of()
+    shares = {1: 0.1, 2: 0.2, 3: 0.35, 4: 0.36, 5: 0.36}
+    for record in found.table:
+        record["predicted"] = shares[record["n_components"]]
+    figure = plot_n_components(Sweep(Table(found.table.records), found.motifs))
+    assert [axes.get_label() for axes in figure.axes] == ["predicted", "dissx", "n_significant"]
+    np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), list(shares.values()))
+    assert all(marked(axes) == ["suggested: 3"] for axes in figure.axes)
+
+
 def test_the_axis_says_which_error():
     found = sweep_of()
     assert plot_n_components(found).axes[0].get_ylabel() == "test error (relative)"

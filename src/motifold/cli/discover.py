@@ -67,7 +67,7 @@ def command(
 ) -> None:
     """Find motifs, tell sequences from synchrony, and list when they occur.
 
-    Chooses the number of motifs (none is an answer), tests on halves that are held out in turn
+    Chooses the number of motifs (none is an answer), tests on quarters that are held out in turn
     whether each recurs and whether it does in its order, sharpens the motifs and lists their
     events at a false discovery rate. Prints what was found in sentences.
 

@@ -15,6 +15,9 @@ from motifold.model.losses import SQUARED, Loss, loss_of
 # A test error counts as the lowest if it is within one standard error of it, or within this share
 # of the range of all: differences far below what a motif gives are no reason for one more.
 _NEARLY = 0.03
+# A motif more must predict as much as this share of what a motif predicts on average: variants of
+# one motif (it is warped, say) predict a little more, too.
+_WORTH_A_MOTIF = 1 / 3
 # A length will do if it predicts held-out data as well as the best, up to this share.
 _NEARLY_PREDICTED = 0.1
 # What is predicted by chance: below, no length predicts anything.
@@ -73,16 +76,70 @@ def find_holdout_curve(table: Table) -> HoldoutCurve | None:
     """Test errors by K and fold; None where they were not measured, or by several losses."""
     if len(losses_of(table)) > 1:
         return None
-    K, folds = (np.unique(table[name]).astype(np.intp) for name in ("n_components", "block"))
-    errors = np.full((len(K), len(folds)), np.nan)
-    best = np.full(errors.shape, np.inf)
+    K, errors = _of_best_runs(table, "n_components", "test_error")
+    # Above 1 it is worse than to predict nothing, or constants; how much worse is chance.
+    return HoldoutCurve(K, np.minimum(errors, 1.0)) if errors.size else None
+
+
+@dataclass(frozen=True)
+class MotifCurve:
+    """What is predicted of held-out data over the number of motifs, the same folds for each.
+
+    Attributes
+    ----------
+    n_components : (n,), rising
+    predicted : (n, n_folds), of each fold the run that fitted its training data best
+    mean : (n,), over the folds
+    """
+
+    n_components: npt.NDArray[np.intp]
+    predicted: Floats
+
+    @property
+    def mean(self) -> Floats:
+        return self.predicted.mean(axis=1)
+
+    @property
+    def suggested(self) -> int:
+        """The smallest K beyond which no motifs more are worth it.
+
+        More motifs are, if they predict more by the standard error of the difference, and each by a
+        third of what one predicts on average.
+        """
+        mean, n = self.mean, self.predicted.shape[1]
+        for i, K in enumerate(self.n_components[:-1]):
+            gains = self.predicted[i + 1 :] - self.predicted[i]
+            error = gains.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(gains))
+            more = self.n_components[i + 1 :]
+            worth = _WORTH_A_MOTIF * (more - K) / more * mean[i + 1 :]
+            if not (gains.mean(axis=1) > np.maximum(error, worth)).any():
+                return int(K)
+        return int(self.n_components[-1])
+
+
+def find_motif_curve(table: Table) -> MotifCurve | None:
+    """What is predicted by K and fold; None where it was not measured, or by several losses."""
+    if "predicted" not in table.columns or len(losses_of(table)) > 1:
+        return None
+    K, predicted = _of_best_runs(table, "n_components", "predicted")
+    return MotifCurve(K, predicted) if predicted.size else None
+
+
+def _of_best_runs(
+    table: Table, parameter: str, measure: str
+) -> tuple[npt.NDArray[np.intp], Floats]:
+    """A measure by value of a parameter (rows) and held-out fold (columns) that was measured.
+
+    Of the runs that share both, the one that fitted its training data best counts.
+    """
+    values, folds = (np.unique(table[name]).astype(np.intp) for name in (parameter, "block"))
+    measured = np.full((len(values), len(folds)), np.nan)
+    best = np.full(measured.shape, np.inf)
     for record in table:
-        place = np.searchsorted(K, record["n_components"]), np.searchsorted(folds, record["block"])
+        place = np.searchsorted(values, record[parameter]), np.searchsorted(folds, record["block"])
         if record["train_loss"] < best[place]:
-            # Above 1 it is worse than to predict nothing, or constants; how much worse is chance.
-            best[place], errors[place] = record["train_loss"], min(record["test_error"], 1.0)
-    measured = ~np.isnan(errors).any(axis=0)
-    return HoldoutCurve(K, errors[:, measured]) if measured.any() else None
+            best[place], measured[place] = record["train_loss"], record[measure]
+    return values, measured[:, ~np.isnan(measured).any(axis=0)]
 
 
 def mean_by(table: Table, parameter: str, measure: str) -> tuple[Floats, Floats]:
@@ -111,9 +168,13 @@ def _hardly_significant(table: Table) -> bool:
 def best_n_components(table: Table) -> int | None:
     """The K, above 0, that a table of runs suggests; None where it cannot tell.
 
-    By the test errors (``HoldoutCurve.suggested``) or, without, the K above 1 with the lowest mean
-    DISSX, on which the seeds agree best.
+    By what is predicted of held-out blocks (``MotifCurve.suggested``); without, by the test errors
+    (``HoldoutCurve.suggested``) or, without, the K above 1 with the lowest mean DISSX, on which the
+    seeds agree best.
     """
+    predicted = find_motif_curve(table)
+    if predicted is not None:
+        return predicted.suggested
     errors = find_holdout_curve(table)
     if errors is not None:
         return errors.suggested
@@ -221,15 +282,8 @@ def find_lag_curve(table: Table, n_components: int | None = None) -> LagCurve | 
         return None
     if n_components is not None and "n_components" in table.columns:
         table = table.where(n_components=n_components)
-    lags, folds = (np.unique(table[name]).astype(np.intp) for name in ("n_lags", "block"))
-    predicted = np.full((len(lags), len(folds)), np.nan)
-    best = np.full(predicted.shape, np.inf)
-    for record in table:
-        place = np.searchsorted(lags, record["n_lags"]), np.searchsorted(folds, record["block"])
-        if record["train_loss"] < best[place]:
-            best[place], predicted[place] = record["train_loss"], record["predicted"]
-    measured = ~np.isnan(predicted).any(axis=0)
-    return LagCurve(lags, predicted[:, measured]) if measured.any() else None
+    lags, predicted = _of_best_runs(table, "n_lags", "predicted")
+    return LagCurve(lags, predicted) if predicted.size else None
 
 
 def suggest_n_lags(table: Table, motifs: Table) -> int | None:

@@ -122,6 +122,9 @@ def find_consensus(
     counts by how far it exceeds that. Motifs of fits with missing entries, of which no activation
     was mostly observed, take no part.
 
+    Stable is not real: of independent noise, too, most starts find the same chance. Whether a motif
+    recurs is asked of data that the fits have not seen (``discover``, ``significance``).
+
     Parameters
     ----------
     fits : sequence of CNMF or of arrays of shape (n_components, n_lags, n_features)

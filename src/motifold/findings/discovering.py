@@ -16,15 +16,23 @@ from motifold.findings.matching import match_motifs
 from motifold.findings.overlap import Floats
 from motifold.findings.prepared import Prepared
 from motifold.findings.pruning import pruned
-from motifold.findings.sequences import combined, order_of, recurrence_of
+from motifold.findings.sequences import (
+    combined,
+    forward_gains,
+    p_of_gains_in_turn,
+    recurrence_of,
+)
 from motifold.findings.sharpen import EventModel, sharpen
 from motifold.findings.stages import Arrays
 
 _FIRST, _MOST = 5, 40  # motifs to begin with, doubled while none of them is given up
 _STARTS = 3
 _TOL = 2e-2  # of the fits that begin: motifs are sharpened afterwards
-_NULLS, _FLIPS = 400, 4000
-# A motif of one half answers to one of the whole if they are so similar; and a start found it.
+# Parts of the recording, each tested by motifs of the others. Of weak motifs three quarters of the
+# events make a motif where half of them often do not.
+PARTS = 4
+_NULLS, _FLIPS = 400, 8000
+# A motif of some parts answers to one of the whole if they are so similar; and a start found it.
 _ANSWERS, _FOUND = 0.3, 0.5
 
 
@@ -60,49 +68,51 @@ class Work:
         found = self._sharpened(self.recording, starts["motifs"][0], self.seeds[1])
         return _arrays_of(found, self.n_lags, self.recording)
 
-    def half(self, half: int, K: int) -> Arrays:
-        """Motifs of one half of the recording."""
-        T = len(self.recording.X)
-        part = self.recording.within(*((0, T // 2) if half == 0 else (T // 2, T)))
+    def without(self, part: int, K: int) -> Arrays:
+        """Motifs of the recording without one of its parts, from scratch."""
+        rest = self.recording.without(*self._part(part), gap=self.n_lags)
         if K == 0:
-            return {"motifs": np.zeros((0, self.n_lags, part.X.shape[1]))}
-        # One more than there seem to be: of a motif that is split in two halves one is given up.
+            return {"motifs": np.zeros((0, self.n_lags, rest.X.shape[1]))}
+        # One more than there seem to be: of a motif that is split in two one is given up.
         more = 0 if self.n_components is not None else 1
-        motifs = self._fits(part, K + more, self.seeds[2 + half])[0]
-        found = self._sharpened(part, motifs, self.seeds[4 + half])
-        return {"motifs": _arrays_of(found, self.n_lags, part)["motifs"]}
+        motifs = self._fits(rest, K + more, self.seeds[3 + part])[0]
+        found = self._sharpened(rest, motifs, self.seeds[3 + PARTS + part])
+        return {"motifs": _arrays_of(found, self.n_lags, rest)["motifs"]}
 
-    def tests(self, events: Arrays, halves: list[Arrays]) -> Arrays:
-        """p-values of each motif, on the half that it was not taken from, and combined."""
-        T, K = len(self.recording.X), len(events["motifs"])
-        recurrence, order = np.ones((2, K)), np.ones((2, K))
-        n_places = np.zeros(K, dtype=np.intp)
-        spread = self.recording.spread
-        rng = np.random.default_rng(self.seeds[6])
-        for half, found in enumerate(halves):
+    def tests(self, events: Arrays, trained: list[Arrays]) -> Arrays:
+        """p-values of each motif, of all parts by motifs that were taken from the others."""
+        K, spread = len(events["motifs"]), self.recording.spread
+        recurrence = np.ones((PARTS, K))
+        gains: list[list[Floats]] = [[np.zeros(0)] for _ in range(K)]
+        rng = np.random.default_rng(self.seeds[2])
+        for part, found in enumerate(trained):
             motifs = found["motifs"]
             if K == 0 or len(motifs) == 0:
                 continue
             match = match_motifs(events["motifs"] / spread, motifs / spread)
-            held_out = self.recording.within(*((T // 2, T) if half == 0 else (0, T // 2)))
+            held_out = self.recording.within(*self._part(part))
             p = recurrence_of(held_out, motifs, _NULLS, self.alpha, rng)
             for k in np.flatnonzero(match.similarity >= _ANSWERS):
                 j = int(match.order[k])
-                recurrence[half, k] = p[j]
-                order[half, k], n = order_of(held_out, motifs[j], _FLIPS, rng)
-                n_places[k] += n
+                recurrence[part, k] = p[j]
+                gains[k].append(forward_gains(held_out, motifs[j]))
         return {
-            "recurrence": combined(*recurrence),
-            "order": combined(*order),
-            "n_places": n_places,
+            "recurrence": combined(recurrence),
+            "order": np.array([p_of_gains_in_turn(mine, _FLIPS, rng) for mine in gains]),
+            "n_places": np.array([sum(map(len, mine)) for mine in gains], dtype=np.intp),
         }
+
+    def _part(self, part: int) -> tuple[int, int]:
+        """First and last bin of a part."""
+        T = len(self.recording.X)
+        return part * T // PARTS, (part + 1) * T // PARTS
 
     def model(self, motifs: Floats) -> CNMF | None:
         """A plain fit of the recording from the sharpened motifs; None without any."""
         if not motifs.any():
             return None
         return quietly(
-            CNMF(len(motifs), self.n_lags, random_state=self.seeds[7], n_jobs=self.n_jobs),
+            CNMF(len(motifs), self.n_lags, random_state=self.seeds[-1], n_jobs=self.n_jobs),
             self.recording,
             self.recording.X,
             components_init=np.where(motifs.any(axis=(1, 2), keepdims=True), motifs, 1e-6),

@@ -13,7 +13,7 @@ import numpy as np
 
 from motifold.estimator import CNMF
 from motifold.files import fingerprint_of_all
-from motifold.findings.discovering import Work
+from motifold.findings.discovering import PARTS, Work
 from motifold.findings.matching import match_motifs
 from motifold.findings.overlap import Floats
 from motifold.findings.prepared import Prepared
@@ -28,9 +28,7 @@ from motifold.findings.stages import Arrays, Stages
 from motifold.findings.table import Table
 from motifold.fit.progress import work_bar
 
-_LEAST_MOTIFS = 4  # lengths of a motif that half of a recording must have
-# Stages that come after one, by its first word; more if the first two are done again.
-_STAGES_AFTER = {"starts": 5, "events": 4, "first": 3, "second": 2, "tests": 1}
+_LEAST_MOTIFS = 2  # lengths of a motif that each part of a recording must have
 
 
 @dataclass(frozen=True)
@@ -47,9 +45,9 @@ class Discovery:
     background : ndarray of shape (n_features,)
         What each feature does besides.
     p_recurrence, p_order : ndarray of shape (K,)
-        On each half of the recording, by motifs of the other half; both halves combined.
+        On each quarter of the recording, by motifs of the other three; all four together.
     n_places : ndarray of int, shape (K,)
-        Places at which order was compared, in both halves.
+        Places at which order was compared, in all quarters.
     n_starts : ndarray of int, shape (K,)
         Starts (of 3) that found the motif.
     alpha, fdr : float
@@ -196,8 +194,8 @@ def discover(
     2. Events of each motif by matching pursuit, at the false discovery rate ``fdr``; the motifs
        by least squares on these events, with a background; in turn. Motifs with few events, and
        those that are others once more, are given up.
-    3. The same on either half of the recording alone; the motifs of each are tested on the other
-       half, for recurrence and for order (``sequence_test``), and both halves are combined.
+    3. The same without each quarter of the recording in turn; its motifs are tested on that
+       quarter, for recurrence and for order (``sequence_test``), and all four are put together.
 
     Parameters
     ----------
@@ -261,25 +259,27 @@ def discover(
         n_components=n_components,
         alpha=alpha,
         fdr=fdr,
-        seeds=np.random.SeedSequence(random_state).generate_state(8).tolist(),
+        seeds=np.random.SeedSequence(random_state).generate_state(4 + 2 * PARTS).tolist(),
         n_jobs=n_jobs,
     )
     stages = Stages(path, json.dumps(settings, sort_keys=True))
-    with work_bar(6, "discover", "stage", shown=progress) as bar:
+    last = PARTS + 2  # stages after the events: each part, tests, model
+    with work_bar(2 + last, "discover", "stage", shown=progress) as bar:
 
         def stage(name: str, compute: Callable[[], Arrays]) -> Arrays:
             bar.set_postfix_str(name)
             found = stages(name, compute)
-            bar.total = max(bar.total, bar.n + 1 + _STAGES_AFTER[name.split()[0]])
             bar.update()
+            if name.startswith("events"):  # there are more if the first two are done again
+                bar.total = bar.n + last
             return found
 
         whole, events = work.whole(stage)
-        halves = [
-            stage(name, partial(work.half, half, len(events["motifs"])))
-            for half, name in enumerate(("first half", "second half"))
+        trained = [
+            stage(f"without quarter {part + 1}", partial(work.without, part, len(events["motifs"])))
+            for part in range(PARTS)
         ]
-        tests = stage("tests", lambda: work.tests(events, halves))
+        tests = stage("tests", lambda: work.tests(events, trained))
         bar.set_postfix_str("model")
         found = _in_order_of_the_model(work, whole, events, tests, rate)
         bar.update()
@@ -339,9 +339,9 @@ def _check(
         if not 0 < value < 1:
             raise ValueError(f"{name} must be between 0 and 1, not {value}.")
     T = len(recording.X)
-    if 2 * _LEAST_MOTIFS * n_lags > T:
+    needed = PARTS * _LEAST_MOTIFS * n_lags
+    if needed > T:
         raise ValueError(
-            f"X has {T} bins: each half is tested by the other and must hold {_LEAST_MOTIFS} "
-            f"windows of n_lags={n_lags}. Give at least {2 * _LEAST_MOTIFS * n_lags} bins, or "
-            "fewer lags."
+            f"X has {T} bins: each quarter is tested by the others and must hold {_LEAST_MOTIFS} "
+            f"windows of n_lags={n_lags}. Give at least {needed} bins, or fewer lags."
         )

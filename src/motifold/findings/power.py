@@ -29,6 +29,10 @@ def explained_power(
     share of what they explain. Where a motif does more harm than good its share is below zero,
     which does not happen where the activations are optimal.
 
+    What chance explains is not taken off: three motifs of independent noise explained .34 to .42 of
+    it, as much as those of spikes of which a third were in sequences. A share says how much of
+    this recording a motif describes, not whether it is real (``discover``, ``significance``).
+
     Parameters
     ----------
     X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such

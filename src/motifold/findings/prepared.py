@@ -69,6 +69,18 @@ class Prepared:
             X, _smoothed(X, segments, observed, self.width), segments, observed, self.width
         )
 
+    def without(self, a: int, b: int, gap: int) -> Prepared:
+        """All but bins a to b and ``gap`` bins on either side of them, in two pieces."""
+        ends = ((0, max(0, a - gap)), (min(b + gap, len(self.X)), len(self.X)))
+        parts = [self.within(*end) for end in ends if end[0] < end[1]]
+        return Prepared(
+            np.concatenate([part.X for part in parts]),
+            np.concatenate([part.smoothed for part in parts]),
+            Segments([n for part in parts for n in part.segments.lengths]),
+            None if self.observed is None else np.concatenate([_seen(part) for part in parts]),
+            self.width,
+        )
+
     @property
     def spread(self) -> Floats:
         """Standard deviation of each feature (N,), with a floor for those that hardly vary."""
@@ -99,6 +111,11 @@ class Prepared:
             return values.mean(axis=0)
         n_seen = np.maximum(self.observed.sum(axis=0), 1)
         return np.where(self.observed, values, 0.0).sum(axis=0) / n_seen
+
+
+def _seen(part: Prepared) -> Mask:
+    assert part.observed is not None
+    return part.observed
 
 
 def _refuse_negative(least: float) -> None:

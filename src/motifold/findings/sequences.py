@@ -192,14 +192,29 @@ def order_of(
     recording: Prepared, motif: Floats, n_flips: int, rng: np.random.Generator
 ) -> tuple[float, int]:
     """p-value that a motif (L, N) matches no better than its mirror image, and places compared."""
-    differences = forward_gains(recording, motif)
-    n = len(differences)
-    if n < _FEW:
-        return 1.0, n
-    signs = rng.choice(np.array([-1.0, 1.0]), (n_flips, n))
-    total = differences.sum()
-    reached = np.count_nonzero(signs @ differences >= total - 1e-9 * abs(total))
-    return (1 + reached) / (1 + n_flips), n
+    gains = forward_gains(recording, motif)
+    return p_of_gains(gains, n_flips, rng), len(gains)
+
+
+def p_of_gains(gains: Floats, n_flips: int, rng: np.random.Generator) -> float:
+    """p-value that ``forward_gains`` (n,) are as often negative as positive; 1 of too few."""
+    if len(gains) < _FEW:
+        return 1.0
+    signs = rng.choice(np.array([-1.0, 1.0]), (n_flips, len(gains)))
+    total = gains.sum()
+    reached = np.count_nonzero(signs @ gains >= total - 1e-9 * abs(total))
+    return float(1 + reached) / (1 + n_flips)
+
+
+def p_of_gains_in_turn(parts: list[Floats], n_flips: int, rng: np.random.Generator) -> float:
+    """The same of gains in all parts of a recording, in each by the motif of the other parts.
+
+    They are not independent: where chance leans one way it does so in the parts that a motif is
+    taken from as in the one that is tested. At worst (one axis along which features lean, one way
+    or the other) the sum of the gains is the size of the lean, whichever way: so the p-value is
+    that of both sides.
+    """
+    return min(1.0, 2 * p_of_gains(np.concatenate(parts), n_flips, rng))
 
 
 def forward_gains(recording: Prepared, motif: Floats) -> Floats:
@@ -261,10 +276,10 @@ def _mirrored_pair(motif: Floats) -> Floats | None:
     return np.stack(pair)
 
 
-def combined(first: Floats, second: Floats) -> Floats:
-    """One p-value of two that may depend on each other (Cauchy's combination).
+def combined(p_values: Floats) -> Floats:
+    """One p-value of several, (n, K) to (K,), that may depend on each other (Cauchy's combination).
 
-    They do depend: what is chance in the lags of one half is that in the other's, seen from there.
+    They do: the motifs of each part come from parts that others are tested on.
     """
-    tangents = [np.tan((0.5 - np.clip(p, 1e-15, _NO_EVIDENCE)) * np.pi) for p in (first, second)]
+    tangents = np.tan((0.5 - np.clip(p_values, 1e-15, _NO_EVIDENCE)) * np.pi)
     return np.clip(0.5 - np.arctan(np.mean(tangents, axis=0)) / np.pi, 0.0, 1.0)

@@ -24,7 +24,7 @@ class Sequenciness:
     score : float
         What is explained in excess of column-shuffled data over that in excess of feature-shuffled
         data: about 1 for pure sequences, about 0 for features that only fire together, NaN where
-        the data has neither.
+        no more of the data is explained than of every feature-shuffled copy: it has neither.
     explained : float
         Share of the data's power that the fit explains; of its deviance with another loss than
         squared error.
@@ -64,6 +64,10 @@ def sequenciness(
     Copies of ``model`` are fitted to X, to X with its time bins in random order (which keeps what
     happens at the same time and destroys sequences) and to X with each feature in a random order
     of its own (which destroys both). Bins change places within their segment only.
+
+    The score is no test. Shuffles also destroy what each feature does by itself over time: features
+    that have nothing in common score like sequences (0.8 to 1) if they are smooth. Whether there is
+    a sequence is asked of ``discover`` or ``sequence_test``.
 
     Parameters
     ----------
@@ -115,7 +119,9 @@ def sequenciness(
     by_columns = np.array([explained([*map(columns, arrays)]) for _ in range(n_shuffles)])
     by_features = np.array([explained([*map(features, arrays)]) for _ in range(n_shuffles)])
     excess = whole - float(np.median(by_features))
-    score = (whole - float(np.median(by_columns))) / excess if excess > 0 else np.nan
+    # Of noise, copies are explained as well as X: a ratio of two differences by chance may be huge.
+    neither = whole <= by_features.max()
+    score = np.nan if neither else (whole - float(np.median(by_columns))) / excess
     return Sequenciness(float(score), whole, by_columns, by_features)
 
 

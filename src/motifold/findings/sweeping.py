@@ -91,10 +91,13 @@ class Sweep:
         """A value for each of n_components, n_lags and x_ortho that varies.
 
         ``n_components``: 0 if fewer than a quarter of the runs have a motif that is significant in
-        the block held out. Else the smallest whose test error exceeds the lowest by no more than
-        the standard error of the difference, or 3 % of the curve's range; of the seeds that share
-        a held-out block, the one that fitted its training data best counts. Without test errors,
-        or with those of several losses, that with the lowest DISSX. ``n_lags``: the least that
+        the block held out. Else the smallest beyond which motifs are not worth it: more of them do
+        not predict more of the held-out blocks (``predicted``) by the standard error of the
+        difference, or each by less than a third of what a motif predicts on average; of the
+        seeds that share a block, the one that fitted its training data best counts. With
+        ``test="entries"``, the smallest whose test error exceeds the lowest by no more than the
+        standard error of the difference, or 3 % of the curve's range; without held-out data, or
+        with several losses, that with the lowest DISSX. ``n_lags``: the least that
         predicts as much of the held-out blocks (``predicted``) as the best does, but for the
         standard error of the difference or a tenth of it. Without test errors, the least that is no
         shorter than the motifs found with the most lags (effective length). ``x_ortho``: that

@@ -37,7 +37,7 @@ def sentences_of(found: Discovery) -> list[str]:
     told.append(
         f"{_number(K, 'motif')} of {found.motifs.shape[1]} lags "
         f"{'was' if K == 1 else 'were'} found, which with a background explain "
-        f"{100 * (1 - found.left):.0f}% of the variance at their events. On halves held out in "
+        f"{100 * (1 - found.left):.0f}% of the variance at their events. On quarters held out in "
         f"turn, {verdicts.count('sequence')} recur in their order (sequence), "
         f"{verdicts.count('synchrony')} recur without one (synchrony) and "
         f"{verdicts.count('not significant')} cannot be told from chance, at a level of "
@@ -70,13 +70,10 @@ def _of_motif(found: Discovery, record: dict[str, Any]) -> str:
 
 def _too_few(found: Discovery, record: dict[str, Any]) -> str:
     """What is said of a motif that occurs too rarely to be called a sequence."""
-    needed = 2 * math.ceil(math.log2(len(found.motifs) / found.alpha))
+    needed = math.ceil(math.log2(2 * len(found.motifs) / found.alpha))
     if record["verdict"] != "synchrony" or record["n_events"] >= needed:
         return ""
-    return (
-        f" Events are too few for a verdict on order: about {needed} are needed, half of them in "
-        "either half of the recording."
-    )
+    return f" Events are too few for a verdict on order: {needed} are needed at least."
 
 
 def _number(n: int, what: str) -> str:

@@ -13,6 +13,7 @@ from motifold.findings.choices import (
     best_n_components,
     find_holdout_curve,
     find_lag_curve,
+    find_motif_curve,
     losses_of,
     mean_by,
 )
@@ -22,6 +23,7 @@ from motifold.plots.printed import Style, column_width, in_style, points
 from motifold.plots.style import PALETTE, prepared_figure
 
 _SIDE_BY_SIDE = 5.0  # inches of print that several panels need
+_SHARE = "share predicted (held out)"
 _CHOICE: dict[str, Any] = {"color": PALETTE[2], "linewidth": 6, "alpha": 0.3, "zorder": 0}
 
 
@@ -29,10 +31,11 @@ _CHOICE: dict[str, Any] = {"color": PALETTE[2], "linewidth": 6, "alpha": 0.3, "z
 def plot_n_components(
     sweep: Sweep, *, figure: Figure | SubFigure | None = None, style: Style | None = None
 ) -> Figure:
-    """Draw test error, DISSX and the number of significant motifs over the number of motifs.
+    """Draw what is predicted, DISSX and significant motifs over the number of motifs.
 
-    Dots are runs. The line of the test error is the mean over held-out blocks, of each the run
-    that fitted its training data best; the others are means over all runs.
+    Dots are runs. The line of what is predicted is the mean over held-out blocks, of each the run
+    that fitted its training data best; the others are means over all runs. Where entries were held
+    out, not blocks, the test error is in its place.
 
     Parameters
     ----------
@@ -46,9 +49,9 @@ def plot_n_components(
     Returns
     -------
     matplotlib.figure.Figure
-        Its axes are labelled (``get_label``) "test_error", "dissx" and "n_significant"; what was
-        not measured is left out. The suggested value is a broad line, a broken one where it is
-        the most that was tried.
+        Its axes are labelled (``get_label``) "predicted" (or "test_error"), "dissx" and
+        "n_significant"; what was not measured is left out. The suggested value is a broad line, a
+        broken one where it is the most that was tried.
 
     Examples
     --------
@@ -60,11 +63,14 @@ def plot_n_components(
     ...     X, n_components=[1, 2, 3], n_lags=6, n_seeds=2, tol=1e-2, n_jobs=1, progress=False
     ... )
     >>> [axes.get_label() for axes in plot_n_components(found).axes]
-    ['test_error', 'dissx', 'n_significant']
+    ['predicted', 'dissx', 'n_significant']
     """
     table = sweep.table
-    panels = {
-        "test_error": _label_of_errors(table),
+    by_error, by_prediction = find_holdout_curve(table), find_motif_curve(table)
+    held_out = (
+        {"test_error": _label_of_errors(table)} if by_prediction is None else {"predicted": _SHARE}
+    )
+    panels = held_out | {
         "dissx": "disagreement of seeds (DISSX)",
         "n_significant": "significant motifs",
     }
@@ -77,8 +83,8 @@ def plot_n_components(
     figure, axes_of = _panels(figure, measured)
     for name, axes in axes_of.items():
         values, means = mean_by(table, "n_components", name)
-        curve = find_holdout_curve(table)
-        if name == "test_error" and curve is not None:
+        curve = {"test_error": by_error, "predicted": by_prediction}.get(name)
+        if curve is not None:
             values, means = curve.n_components.astype(float), curve.mean
         _draw_runs(axes, table["n_components"], table[name].astype(float))
         axes.plot(values, means, color=PALETTE[0], marker="o", markersize=points(5))
@@ -256,7 +262,7 @@ def _draw_predicted(axes: Axes, table: Table) -> None:
     assert curve is not None
     _draw_runs(axes, table["n_lags"], table["predicted"].astype(float))
     axes.plot(curve.n_lags, curve.mean, color=PALETTE[0], marker="o", markersize=points(5))
-    axes.set_ylabel("share predicted (held out)")
+    axes.set_ylabel(_SHARE)
     top = 1.15 * max(float(np.nanmax(table["predicted"].astype(float))), 0.01)  # room for a name
     axes.set_ylim(min(0.0, float(curve.mean.min())), top)
 

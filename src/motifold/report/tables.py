@@ -131,7 +131,7 @@ def event_table(facts: Facts) -> Markup:
     if len(printed) < len(shown):
         weaker = tag("p", f"On paper: the {len(printed)} strongest.", class_="paper")
     return join(
-        tag("p", f"Peaks of the activations: when each motif starts, and how strongly.{more}"),
+        tag("p", f"Peaks of the activations: when each motif occurs, and how strongly.{more}"),
         tag("p", which_events(facts)),
         _of_the_columns(facts),
         weaker,
