@@ -4,8 +4,8 @@ Run it as ``.venv/bin/python benchmarks/findings.py`` for all sections, or name 
 ``k-regimes``, ``events``, ``false-positives``, ``power``, ``sweep`` and ``consensus``. The last two
 need the songbird data (``MOTIFOLD_DATA``, or the network). Each prints its numbers and puts them
 into ``findings.json`` beside this script, where ``discovered.py`` puts its own. ``--page`` makes
-the section "Findings" of docs/benchmarks.md of that file, all of it, instead of measuring. Pictures of
-recordings go to the folder given by ``--out``.
+the section "Findings" of docs/benchmarks.md of that file, all of it, instead of measuring. Pictures
+of recordings go to the folder given by ``--out``.
 """
 
 from __future__ import annotations
