@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,9 @@ def spoilt(value, row=3, column=2, dtype=float):
         (spoilt(-0.5), ValueError, r"Negative values in data.*row 3, column 2: -0.5"),
         (np.empty((0, 4)), ValueError, r"0 sample"),
         (np.empty((4, 0)), ValueError, r"0 feature"),
-        (GOOD[0], ValueError, r"Expected 2D array, got 1D"),
+        (GOOD[0], ValueError, r"Expected 2D array, got 1D array instead: X is \(time, features\)"),
+        ("spikes.npy", TypeError, r"name of a file, 'spikes.npy'.*motifold.io.read"),
+        (Path("spikes.npy"), TypeError, r"name of a file, 'spikes.npy'"),
         (GOOD[None], ValueError, r"dim 3|3 dim"),
         (3.0, ValueError, r"2D array, got scalar"),
         (GOOD + 0j, ValueError, r"Complex data not supported"),
@@ -306,3 +309,23 @@ def test_a_spectrogram_that_lies_on_its_side_is_told():
     assert model.n_features_in_ == 40
     for upright in (X.T, X[:256], np.ones((129, 257)), [X, X]):
         CNMF(2, 3, max_iter=2, tol=0, random_state=0).fit(upright)
+
+
+def test_a_recording_that_lies_on_its_side_is_told():
+    """More columns than rows, and too few rows for the motifs."""
+    X = RNG.random((20, 300))
+    with pytest.warns(UserWarning, match=r"20 rows and 300 columns.*6 lags.*X\.T"):
+        CNMF(2, 6, max_iter=2, tol=0, random_state=0).fit(X)
+    CNMF(2, 5, max_iter=2, tol=0, random_state=0).fit(X)  # wide, but four motifs long
+
+
+def test_warnings_name_the_line_of_the_caller():
+    """scikit-learn wraps fit: not a line of its own, nor of ours."""
+    with pytest.warns(ConvergenceWarning) as caught:
+        CNMF(1, 2, max_iter=1, tol=1e-9, random_state=0).fit(GOOD)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_wrong_argument_is_told_of_the_class_that_people_know():
+    with pytest.raises(TypeError, match=r"^CNMF\.__init__\(\).*'n_starts'"):
+        CNMF(1, 2, n_starts=3)

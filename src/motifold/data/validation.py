@@ -13,6 +13,7 @@ from motifold.data import Data, Segments, scan
 from motifold.data.facts import bad_value
 from motifold.data.masked import refuse_masked, split_masked
 from motifold.data.memory import bytes_of
+from motifold.data.refused import refuse_no_table
 from motifold.data.segments import segment_lengths
 from motifold.data.sources import (
     Source,
@@ -275,13 +276,7 @@ def looks_turned(T: int, N: int) -> bool:
 
 def _as_array(X: Any, name: str) -> Array:
     """A 2-D float32 or float64 array, the memory of X itself where possible."""
-    dtype = getattr(X, "dtype", None)
-    if isinstance(dtype, np.dtype) and dtype.kind in "SUmM":
-        what = "text" if dtype.kind in "SU" else "dates or durations"
-        raise TypeError(
-            f"{name} holds {what} (dtype {dtype}), first at row 0, column 0; it must hold "
-            "nonnegative numbers. Convert it first, e.g. with astype(float)."
-        )
+    refuse_no_table(X, name)
     try:
         return check_array(
             X,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 
 from sklearn.exceptions import ConvergenceWarning
@@ -14,6 +15,16 @@ from motifold.estimator.parameters import Parameters
 from motifold.fit import StopReason
 from motifold.model import PENALTIES
 
+_FEW, _MANY = 4, 10  # motifs, side by side: a recording is seldom shorter, or its width longer
+
+
+def stack_level() -> int:
+    """That of the line outside, for a warning: scikit-learn wraps ``fit`` in calls of its own."""
+    frame, level = inspect.currentframe(), 0
+    while frame and frame.f_globals.get("__name__", "").split(".")[0] in ("motifold", "sklearn"):
+        frame, level = frame.f_back, level + 1
+    return level
+
 
 def warn_if_ill_posed(model: Parameters) -> None:
     given_for = {penalty.factor for penalty in PENALTIES if getattr(model, penalty.name) > 0}
@@ -25,18 +36,25 @@ def warn_if_ill_posed(model: Parameters) -> None:
         f"A penalty on the {given} alone is ill-posed: scaling that factor down and the other "
         f"up makes it vanish. Add l2_{other} (or l1_{other}) > 0 as well.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=stack_level(),
     )
 
 
-def warn_if_turned(T: int, N: int) -> None:
+def warn_if_turned(T: int, N: int, L: int) -> None:
     if looks_turned(T, N):
         warnings.warn(
             f"X has {T} rows and {N} columns, and rows are time bins. {T} is the number of "
             f"frequencies of a transform of {2 * T - 2} samples: if X is a spectrogram of "
             "shape (frequency, time), as librosa gives it, fit its transpose, X.T.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=stack_level(),
+        )
+    elif _FEW * L > T and _MANY * L <= N:
+        warnings.warn(
+            f"X has {T} rows and {N} columns, and rows are time bins: there are fewer than four "
+            f"motifs of {L} lags would fill. If X is (features, time), fit its transpose, X.T.",
+            UserWarning,
+            stacklevel=stack_level(),
         )
 
 
@@ -48,7 +66,7 @@ def warn_if_too_large(demand: Demand | None) -> None:
         f"This fit takes up to {told(demand.total)} of memory beside X, and {told(available)} are "
         f"available. {demand.advice}",
         UserWarning,
-        stacklevel=4,
+        stacklevel=stack_level(),
     )
 
 
@@ -66,7 +84,7 @@ def warn_if_empty(model: Parameters) -> None:
     warnings.warn(
         f"All motifs are empty: {why}",
         UserWarning,
-        stacklevel=4,
+        stacklevel=stack_level(),
     )
 
 
@@ -79,5 +97,5 @@ def warn_if_not_converged(model: Parameters) -> None:
         f"iterations the KKT residual is {model.kkt_residual_:.1e}, above tol={model.tol:.1e}. "
         f"To get further: {remedy}.",
         ConvergenceWarning,
-        stacklevel=4,
+        stacklevel=stack_level(),
     )

@@ -16,6 +16,7 @@ from motifold.engines.base import Engine
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.reconstruction import reconstruct
 from motifold.engines.cuda.place import Place, on_host
+from motifold.estimator.advice import stack_level
 from motifold.estimator.border import Border
 from motifold.fit.solve import solve_for_motifs
 from motifold.model import Array
@@ -206,7 +207,7 @@ class Applying(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Border):
                 f"{solution.tol:.1e} it aimed for: the motifs are nearly dependent. The "
                 "activations are nonnegative and usable, but not unique to more digits than that.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=stack_level(),
             )
         return W, scales, engine.settled(solution.H, solution.problem)
 

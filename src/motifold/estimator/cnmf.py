@@ -340,7 +340,7 @@ class CNMF(Callbacks, Streams, Estimating, Applying):
         W, H = self._given_factors(problem, components_init, activations_init)
         warn_if_ill_posed(self)
         if len(data.layout.lengths) == 1:
-            warn_if_turned(data.T, data.N)
+            warn_if_turned(data.T, data.N, self.n_lags)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
         record = SearchState(seeds.tolist())
         if watcher is not None:

@@ -120,6 +120,9 @@ class Parameters(BaseEstimator):
         self.device_memory = device_memory
         self.memory_limit = memory_limit
 
+    # Python's own message on a wrong argument names the class that people know.
+    __init__.__qualname__ = "CNMF.__init__"
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle; in those of 0.1 some attributes had private names.
 
