@@ -58,6 +58,12 @@ _HOMES = {
     "sweep": "motifold.findings",
 }
 
+# Rooms that `import motifold` reaches by their names: motifold.io.read(...).
+_ROOMS = {
+    *("dask", "datasets", "exports", "findings", "io", "matching"),
+    *("plots", "prepare", "report", "solvers", "sound"),
+}
+
 __all__ = [
     "ANLS",
     "CNMF",
@@ -88,6 +94,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: ``import motifold`` stays quick."""
+    if name in _ROOMS:
+        return import_module(f"motifold.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'motifold' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -201,3 +201,9 @@ def test_every_public_name_is_there():
         assert getattr(motifold, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         motifold.nonsense  # noqa: B018
+
+
+def test_rooms_are_reached_by_their_names():
+    """As the pages write it: ``import motifold``, then ``motifold.io.read(...)``."""
+    code = "import motifold; motifold.io.read, motifold.plots.plot_loss, motifold.sound.separate"
+    subprocess.run([sys.executable, "-c", code], check=True)
