@@ -93,6 +93,8 @@ def test_no_events_and_other_recordings(model):
         find_events(model, H[:, :1])
     with pytest.raises(ValueError, match="rate"):
         find_events(model, rate=0)
+    with pytest.raises(ValueError, match=r"positive number.*'50Hz'"):
+        find_events(model, rate="50Hz")
 
 
 # --- what rests on little ---------------------------------------------------------------------

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from scipy.ndimage import gaussian_filter1d
+from sklearn.exceptions import NotFittedError
 
 from motifold import CNMF, find_consensus, sort_features
 from motifold.plots import (
@@ -104,3 +105,10 @@ def test_what_decided_before_decides_still(of_shuffled, shuffled):
         np.testing.assert_array_equal(data.images[0].get_array(), shuffled[:, order].T)
     with pytest.raises(TypeError, match=r"plot_raster\(model, X\)"):
         plot_raster(shuffled)
+
+
+def test_a_model_that_is_none_or_not_fitted_is_told(model, X):
+    with pytest.raises(TypeError, match="not of type ndarray: the model comes first"):
+        plot_factors(X, model)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        plot_motifs(CNMF(2, 3))

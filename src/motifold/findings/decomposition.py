@@ -52,6 +52,11 @@ class Decomposition:
         mask: Any = None,
     ) -> Decomposition:
         """Checked; no activations means those, and the segments, of the training data."""
+        if not hasattr(model, "fit"):
+            raise TypeError(
+                f"model must be a fitted CNMF, not of type {type(model).__name__}: the model comes "
+                "first, then X."
+            )
         check_is_fitted(model)
         if activations is None:
             activations = model.activations_

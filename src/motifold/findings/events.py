@@ -132,8 +132,8 @@ def find_events(
     [100.5, 102.0, 104.3]
     """
     check_is_fitted(model)
-    if not rate > 0:
-        raise ValueError(f"rate must be positive (time bins per second), not {rate}.")
+    if isinstance(rate, str) or not rate > 0:
+        raise ValueError(f"rate must be a positive number (time bins per second), not {rate!r}.")
     threshold, fdr = _checked_rule(threshold, fdr, with_data=X is not None)
     if fdr is not None:
         told: dict[str, Any] = {"rate": rate, "refractory": refractory, "starts": starts}

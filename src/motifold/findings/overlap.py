@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Data, Segments, scan
 from motifold.data.sources import is_stored
@@ -30,6 +32,8 @@ def checked_motifs(
     components: Any, name: str = "components", *, nonnegative: bool = True
 ) -> Floats:
     """Motifs (K, L, N) in float64, of a fitted model or an array."""
+    if isinstance(components, BaseEstimator):
+        check_is_fitted(components)
     motifs = np.asarray(getattr(components, "components_", components))
     if motifs.ndim != 3 or 0 in motifs.shape or motifs.dtype.kind not in "fiub":
         raise ValueError(
