@@ -244,7 +244,11 @@ def test_doctor():
     assert told["versions"]["motifold"] == motifold.__version__
     assert told["versions"]["numpy"] == np.__version__
     assert told["problems"] == []
-    assert "versions" in ok("doctor").stdout
+    shown = ok("doctor").stdout
+    assert "versions" in shown
+    assert shown.endswith("problems\n  none\n")
+    # What each extra brings is told of, but for what only a GPU needs.
+    assert {"librosa", "panel", "dask"} <= set(told["optional"])
 
 
 def test_bench_needs_the_sources(monkeypatch, tmp_path):

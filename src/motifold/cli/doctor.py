@@ -20,6 +20,12 @@ _OPTIONAL = {
     "polars": "io",
     "soundfile": "io",
     "pynapple": "pynapple",
+    "librosa": "sound",
+    "mido": "sound",
+    "panel": "explore",
+    "holoviews": "explore",
+    "dask": "dask",
+    "distributed": "dask",
 }
 
 
@@ -45,6 +51,8 @@ def command(as_json: bool) -> None:
             rows = (
                 entries.items() if isinstance(entries, dict) else ((line, "") for line in entries)
             )
+            if not entries:
+                say("  none")
             for name, value in rows:
                 say(f"  {name:<22} {visible(value, one_line=True)}".rstrip())
     raise SystemExit(1 if told["problems"] else 0)
