@@ -100,7 +100,7 @@ def _name(page: Path) -> str:
 def draw_what_has_changed(app: Sphinx) -> None:
     """Every page with pictures whose program, or the package, is not what it was."""
     drawn = [page for page in sorted(DOCS.rglob("*.md")) if "{picture}" in page.read_text()]
-    if not app.config.plot_gallery:
+    if str(app.config.plot_gallery) in ("0", "False"):  # text, from the command line
         return
     _FOLDER.mkdir(exist_ok=True)
     stamps = {page: _stamp(page) for page in drawn}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import types
 
 import pytest
 from pages import ROOT, blocks, name_of, pages
@@ -13,7 +14,7 @@ import motifold.plots
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 DRAWN = [page for page in pages() if any(block.picture for block in blocks(page))]
 # The pages that speak of curves and pictures.
-SHOWN = ("choose", "missing", "segments", "events", "prepare", "below-zero", "figures")
+SHOWN = ("choose", "missing", "segments", "events", "prepare", "below-zero", "figures", "sound")
 
 
 def pictures(name: str) -> list[str]:
@@ -29,7 +30,15 @@ def test_every_plot_function_has_its_picture():
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_how_to_pages_show_what_they_speak_of(name):
-    assert pictures(f"how-to/{name}.md")
+    assert re.search(
+        r"^```\{(picture|drawn)\} ", (ROOT / f"docs/how-to/{name}.md").read_text(), re.M
+    )
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "coming-from").glob("*.md")), ids=name_of)
+def test_who_comes_from_elsewhere_sees_a_picture(page):
+    if page.stem not in ("index", "matlab", "peers"):  # lists and tables
+        assert re.search(r"^```\{(picture|drawn)\} ", page.read_text(), re.M)
 
 
 def test_the_curves_of_choosing_are_shown():
@@ -61,3 +70,17 @@ def test_lambda_is_a_word_that_can_be_searched():
     for name in ("how-to/choose.md", "theory/penalties.md", "coming-from/seqnmf.md"):
         headings = re.findall(r"^#+ .*$", (ROOT / "docs" / name).read_text(), re.M)
         assert any("lambda" in heading for heading in headings), name
+
+
+@pytest.mark.parametrize(("given", "drawn"), [("0", False), ("False", False), ("True", True)])
+def test_a_quick_build_draws_nothing(given, drawn, monkeypatch, tmp_path):
+    """``-D plot_gallery=0`` gives text, which is true in Python."""
+    pytest.importorskip("sphinx")
+    import pictures as extension
+
+    asked: list[object] = []
+    monkeypatch.setattr(extension, "_FOLDER", tmp_path)
+    monkeypatch.setattr(extension, "_draw_apart", lambda page: asked.append(page) or "")
+    app = types.SimpleNamespace(config=types.SimpleNamespace(plot_gallery=given))
+    extension.draw_what_has_changed(app)
+    assert bool(asked) == drawn
