@@ -9,9 +9,9 @@ results are those of a fit on the CPU, but for rounding.
 # %%
 # On an NVIDIA GPU
 # ----------------
-# With ``pip install "motifold[cuda12]"`` (or ``cuda13``) all that changes is ``device``. Data that
-# does not fit there is streamed from the memory of the machine. ``motifold doctor`` tells which
-# GPUs there are.
+# With ``pip install "motifold[cuda12]"`` (or ``"motifold[cuda13]"``) all that changes is
+# ``device``. Data that does not fit there is streamed from the memory of the machine.
+# ``motifold doctor`` tells which GPUs there are.
 
 # sphinx_gallery_thumbnail_path = 'images/losses.png'
 from motifold import CNMF

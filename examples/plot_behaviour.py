@@ -44,7 +44,7 @@ X = X[:, rng.permutation(40)]
 # -----------------
 
 model = CNMF(2, 25, n_init=4, random_state=0).fit(X)
-events = motifold.find_events(model, rate=rate, threshold=0.5)
+events = motifold.find_events(model, X=X, rate=rate)
 plot_raster(
     model,
     X,
