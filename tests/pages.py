@@ -35,13 +35,17 @@ class Block:
     code: str
     line: int
     skip: str | None
-    after_python: bool
+    after: str | None  # the language of the block right before it, without a word between
     picture: str | None = None  # its name, where the block is a directive of docs/_ext/pictures.py
 
     @property
     def runs(self) -> bool:
         """Whether it is part of the page's program."""
         return self.skip is None and (self.language == "python" or self.picture is not None)
+
+    @property
+    def after_python(self) -> bool:
+        return self.after == "python"
 
     @property
     def commands(self) -> list[list[str]]:
@@ -97,7 +101,7 @@ def blocks(page: Path) -> list[Block]:
                 code=code,
                 line=line,
                 skip=skip[1] if skip else None,
-                after_python=follows and found[-1].language == "python",
+                after=found[-1].language if follows else None,
                 picture=picture[1] if picture else None,
             )
         )

@@ -2,7 +2,7 @@
 
 The Python blocks of a page are one program: they share their names and run in their order. A block
 is left out only with a reason, in a comment on the line before it: ``<!-- skip: needs a GPU -->``.
-A block of ``text`` right after one of Python shows what that printed.
+A block of ``text`` right after one of Python, or of commands, shows what that printed.
 """
 
 from __future__ import annotations
@@ -195,14 +195,42 @@ def shell_blocks(page: Path) -> Iterator[Block]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [pytest.param(page, id=name_of(page)) for page in SHELL_PAGES])
-def test_commands_run(page, desk):
-    """Those of ``motifold`` whose files are there: ours, or made by the commands before."""
+def test_commands_run(page, desk, monkeypatch):
+    """Those of ``motifold`` whose files are there: ours, or made by the commands before.
+
+    Where a page shows what they print, its Python is run as well, since that makes its files.
+    """
     lay_out_files(desk)
-    for block in shell_blocks(page):
-        for words in block.commands:
-            if words[0] == "motifold" and can_run(words[1:], desk):
-                result = CliRunner().invoke(main, words[1:], catch_exceptions=True)
-                assert result.exit_code == 0, f"{name_of(page)}:{block.line}: {result.output}"
+    module = types.ModuleType("page")
+    monkeypatch.setitem(sys.modules, "page", module)
+    shows = any(block.language == "text" and block.after in SHELLS for block in blocks(page))
+    printed: list[str] | None = None
+    for block in blocks(page):
+        if block.runs and shows:
+            run_python(page, block, module)
+        elif block.language in SHELLS and block.skip is None:
+            printed = run_commands(page, block, desk)
+        elif block.language == "text" and block.after in SHELLS and printed is not None:
+            shapes = [shape_of(text) for text in printed]
+            assert shape_of(block.code) in shapes, f"{name_of(page)}:{block.line}"
+
+
+def run_commands(page: Path, block: Block, desk: Path) -> list[str] | None:
+    """What the block's commands printed; None if not all of them could be run here.
+
+    Without hints and notes, and with them: these go to the other stream.
+    """
+    printed: list[str] | None = ["", ""]
+    for words in block.commands:
+        if words[0] != "motifold" or not can_run(words[1:], desk):
+            printed = None
+            continue
+        result = CliRunner().invoke(main, words[1:], catch_exceptions=True)
+        assert result.exit_code == 0, f"{name_of(page)}:{block.line}: {result.output}"
+        if printed is not None:
+            printed[0] += result.stdout
+            printed[1] += result.stdout + result.stderr
+    return printed
 
 
 def can_run(arguments: list[str], desk: Path) -> bool:
@@ -264,7 +292,7 @@ def test_blocks_are_found(tmp_path):
     first, second, third, fourth = blocks(page)
     assert (first.language, first.code, first.line, first.skip) == ("python", "x = 1\n", 3, None)
     assert second.after_python
-    assert not fourth.after_python
+    assert fourth.after is None
     assert third.skip == "no network"
     assert third.commands == [["pip", "install", "motifold", "--quiet"]]
     assert (
