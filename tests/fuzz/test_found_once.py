@@ -162,6 +162,24 @@ FOUND_ON_ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
             "steps": 3,
         },
     ),
+    # The oracle added 1e-16 to denominators of 1e-11, which the package raises to it at least.
+    "small denominators": (
+        "dask: steps",
+        {
+            "tile": 7,
+            "block": 14,
+            "hands": 3,
+            "lengths": [56, 5, 9],
+            "N": 2,
+            "L": 7,
+            "seed": 215334,
+            "zeros": 0.8,
+            "power": -20,
+            "solver": "mu",
+            "steps": 3,
+            "follow": 1.0,
+        },
+    ),
     # Of a cluster, where other shards do: an AssertionError.
     "a shard that hides nothing": (
         "dask: fits",
