@@ -242,7 +242,7 @@ def steps_are_right(name: str, problem: Problem) -> None:
             step = engine.step(*given, solver, inner, follow=problem["follow"])
             new_W, new_H = host(engine, step)
             _check_factors(problem, case, W, new_W, new_H)
-            after, _ = _check_told(problem, case, engine, new_W, new_H)
+            after, _ = _check_told(problem, case, engine, new_W, new_H, terms)
             assert after <= before + ROUNDING[problem["dtype"]] * terms, (
                 f"J rises by {after - before:.1e}, its terms are {terms:.1e}"
             )
@@ -273,18 +273,19 @@ def _scaled(engine: Any, case: Case) -> Case:
 
 
 def _check_told(
-    problem: Problem, case: Case, engine: Any, W: np.ndarray, H: np.ndarray
+    problem: Problem, case: Case, engine: Any, W: np.ndarray, H: np.ndarray, before: float = 0.0
 ) -> tuple[float, float]:
     """J, the residual and the certificate at these factors; J by the oracle, and its terms.
 
     The terms, beside which its rounding is small, are of all that the model says: where next to
-    nothing is observed, they are far larger than J.
+    nothing is observed, they are far larger than J. ``before``: those of the factors that a step
+    began with, from which a gradient is kept.
     """
     case, tol = _scaled(engine, case), ROUNDING[problem["dtype"]]
     V, G = engine.put_motifs(W), engine.put(H)
     found = engine.assess(V, G)
     expected = case.objective(W, H)
-    terms = _power(engine) + found.sums.magnitude + found.penalty + expected
+    terms = before + _power(engine) + found.sums.magnitude + found.penalty + expected
     told = 0.5 * found.sums.squared_residual(engine.facts) + found.penalty
     assert abs(told - expected) <= tol * terms, f"J told is off by {(told - expected) / terms:.1e}"
     left = reference.residual(case.X, W.astype(float), H.astype(float), case.lengths)

@@ -180,6 +180,24 @@ FOUND_ON_ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
             "follow": 1.0,
         },
     ),
+    # All of X is zero: a step leaves activations of 1e-17, and J told of them is rounding.
+    "rounding of what was": (
+        "cpu, by FFT: steps",
+        {
+            "tile": 5,
+            "block": 4,
+            "hands": 1,
+            "lengths": [1],
+            "N": 1,
+            "K": 4,
+            "L": 4,
+            "seed": 52425,
+            "hidden": "most",
+            "fixed": True,
+            "sweeps": 3,
+            "steps": 1,
+        },
+    ),
     # Of a cluster, where other shards do: an AssertionError.
     "a shard that hides nothing": (
         "dask: fits",
