@@ -181,3 +181,26 @@ def test_the_marks_at_the_row_of_an_event_are_explained(page):
     assert page.closer._legend.visible
     assert "black ends" in page.closer._legend.object
     assert re.search(r"motif 0</b>, event \d+ of \d+, at", page.closer._told.object)
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_two_fits_have_their_features_in_the_order_of_the_page(model, X, monkeypatch, is_sorted):
+    from motifold.explorer import export
+    from motifold.explorer.subject import Subject
+
+    drawn = []
+
+    def drawing(*motifs, **options):
+        drawn.append(plot_match(*motifs, **options))
+        return drawn[-1]
+
+    plot_match = export.plot_match
+    monkeypatch.setattr(export, "plot_match", drawing)
+    subject = Subject.of(model, X, 50.0)
+    order = np.random.default_rng(0).permutation(30) if is_sorted else None
+    export.pairs_file(subject, subject, order)
+    first = drawn[0].axes[0]
+    assert first.get_ylabel() == ("feature (sorted)" if is_sorted else "feature")
+    shown = model.components_[0].T if order is None else model.components_[0].T[order]
+    image = first.images[0].get_array()
+    assert any(np.allclose(way, shown) for way in (image, image[::-1]))
