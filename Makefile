@@ -10,7 +10,7 @@ CONSTRAINTS := constraints.txt
 JOBS ?= 2
 
 .PHONY: demo test test-gpu test-oldest test-newest room check lint types fast fuzz
-.PHONY: dist audit docs docs-quick bench bench-quick bench-page format clean help
+.PHONY: dist audit docs docs-quick bench bench-gpu bench-quick bench-page format clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -115,11 +115,20 @@ $(VENV)/.bench: $(VENV)/.dev requirements-bench.txt
 
 bench: $(VENV)/.bench  ## measure against the rivals (15 minutes; leave the machine alone meanwhile)
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/page.py
+
+# On a machine that takes away what runs too long: PARTS="iterations race", then the others. Each part is kept
+# when it ends, in benchmarks/gpu.json; a copy of the tree that knows no commit is told it by MOTIFOLD_COMMIT.
+PARTS ?= iterations race huge streamed sweep
+
+bench-gpu:  ## measure on an NVIDIA GPU, with GPU_PYTHON (CuPy, torch, torchnmf); some of it by PARTS=…
+	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py --parts $(PARTS)
+	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py --page
 
 bench-quick: $(VENV)/.bench  ## the same on small problems, under 3 minutes, into benchmarks/quick
 	$(BIN)/python benchmarks/run.py --quick
 
-bench-page: $(VENV)/.dev  ## docs/benchmarks.md anew from the numbers that were kept; measures nothing
+bench-page: $(VENV)/.dev  ## all pages with numbers anew from those that were kept; measures nothing
 	$(BIN)/python benchmarks/page.py
 
 dist: $(VENV)/.dev  ## wheel and sdist into dist/, installed and tried in empty environments
