@@ -136,11 +136,12 @@ dist: $(VENV)/.dev  ## wheel and sdist into dist/, installed and tried in empty 
 	$(BIN)/python -m hatchling build
 	$(BIN)/python -m pytest tests/packaging
 
-# In an environment of its own, since what it brings is nobody else's.
+# In an environment of its own, since what it brings is nobody else's. Strict: a package whose
+# vulnerabilities could not be looked up is an error, and not one without any.
 audit:  ## known vulnerabilities of the versions that constraints.txt pins (asks PyPI)
 	$(PYTHON) -m venv .venv-audit
 	.venv-audit/bin/python $(INSTALL) pip-audit
-	.venv-audit/bin/pip-audit --requirement $(CONSTRAINTS) --no-deps --disable-pip
+	.venv-audit/bin/pip-audit --strict --requirement $(CONSTRAINTS) --no-deps --disable-pip
 
 format: $(VENV)/.dev  ## let ruff put the code in order
 	$(BIN)/ruff check --fix .
