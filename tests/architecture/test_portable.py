@@ -15,11 +15,17 @@ ROOT = Path(motifold.__file__).parent
 # Of the standard library: modules, and names of os and signal, that Windows lacks.
 POSIX = {"fcntl", "resource", "termios", "tty", "pty", "pwd", "grp", "syslog", "posix"}
 NAMES = {
-    "os": set(
-        ["O_NOFOLLOW", "O_DIRECTORY", "fchmod", "fchown", "chown", "chroot", "fork", "forkpty", "getuid", "geteuid", "getgid", "getpgid", "killpg", "mkfifo", "mknod", "nice", "sched_getaffinity", "sched_setaffinity", "sched_yield", "setsid", "statvfs", "sysconf", "uname", "wait3", "wait4"]
-    ),
-    "signal": set(["SIGKILL", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGPIPE", "alarm", "pthread_sigmask"]),
-}
+    "os": {
+        "O_NOFOLLOW", "O_DIRECTORY", "fchmod", "fchown", "chown", "chroot", "fork", "forkpty",
+        "getuid", "geteuid", "getgid", "getpgid", "killpg", "mkfifo", "mknod", "nice",
+        "sched_getaffinity", "sched_setaffinity", "sched_yield", "setsid", "statvfs", "sysconf",
+        "uname", "wait3", "wait4",
+    },
+    "signal": {
+        "SIGKILL", "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGPIPE", "alarm",
+        "pthread_sigmask",
+    },
+}  # fmt: skip
 # What asks first: for the system, for the name, or for a function of ours that does.
 ASKED = r"hasattr\({module}, \"{name}\"\)|os\.name|sys\.platform|_has_sysconf\(\)"
 
