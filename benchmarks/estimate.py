@@ -146,9 +146,20 @@ def keep(part: str, rows: Sequence[dict[str, Any]], key: Callable[[dict[str, Any
     """Add rows, in place of older ones of the same thing."""
     found, new = kept(), {key(row): row for row in rows}
     machine = harness.machine()
-    old = [row for row in found.get(part, {}).get("rows", []) if key(row) not in new]
+    before = found.get(part, {})
+    old = [row for row in before.get("rows", []) if key(row) not in new]
+    for row in old:  # of an earlier commit
+        row.setdefault("commit", before["machine"]["commit"])
+    added = [row | {"commit": machine["commit"]} for row in rows]
     about = {"machine": machine, "date": time.strftime("%Y-%m-%d")}
-    harness.save(RESULTS, found | {part: {"rows": [*old, *rows], **about}})
+    harness.save(RESULTS, found | {part: {"rows": [*old, *added], **about}})
+
+
+def commits(part: dict[str, Any]) -> str:
+    """The commits that its rows were measured at."""
+    last = part["machine"]["commit"]
+    names = dict.fromkeys(row.get("commit", last) for row in part["rows"])
+    return f"commit{'s' * (len(names) > 1)} {', '.join(names)}"
 
 
 # --- the page -------------------------------------------------------------------------------------
@@ -191,8 +202,8 @@ def _size_lines(part: dict[str, Any]) -> list[str]:
     return [
         "## Seconds against size",
         "",
-        f"Measured by `benchmarks/estimate.py sizes` on {part['date']} at commit "
-        f"{part['machine']['commit']}, on {part['machine']['cores']} cores: made-up recordings "
+        f"Measured by `benchmarks/estimate.py sizes` on {part['date']} at {commits(part)}, on "
+        f"{part['machine']['cores']} cores: made-up recordings "
         "(sparse activations of narrow motifs, noise), single precision, default settings. "
         "Of 16 cores and the GPU (an H200, which has these cores) the iterations of the "
         "[page of benchmarks](../benchmarks.md), on data of the same shapes. "
@@ -227,9 +238,9 @@ def _predicted_lines(part: dict[str, Any]) -> list[str]:
     return [
         "## How good is the estimate",
         "",
-        f"Measured by `benchmarks/estimate.py predicted` on {part['date']} at commit "
-        f"{part['machine']['commit']}, {part['machine']['cores']} threads: `estimate(X)`, then the "
-        f"fit itself, one random start of each. Within a factor of two: "
+        f"Measured by `benchmarks/estimate.py predicted` on {part['date']} at {commits(part)}, "
+        f"{part['machine']['cores']} threads: `estimate(X)`, then the fit itself, one random start "
+        f"of each. Within a factor of two: "
         f"{within['iteration']} of {n} iterations, {within['fit']} of {ended} "
         f"fits.{missed} An estimate took "
         f"{statistics.median(row['took'] for row in rows):.1f} s (median).",

@@ -8,6 +8,7 @@ docs/images/benchmark-*.png and benchmarks/results.json; ``--quick`` writes to b
 
 from __future__ import annotations
 
+import datetime
 import json
 import subprocess
 import sys
@@ -132,9 +133,10 @@ def write_table(results: dict[str, Any], path: Path, images: Path) -> None:
     lines = [
         "# Benchmarks",
         "",
-        f"Written by `make bench` at commit {info['commit']} on {info['cores']} cores, Python "
-        f"{info['python']}, numpy {info['numpy']}, torch {info.get('torch')}. Single precision, "
-        f"the same start for all, compilation excluded, medians over {results['seeds']} starts.",
+        f"Written by `make bench` on {results['date']} at commit {info['commit']} on "
+        f"{info['cores']} cores, Python {info['python']}, numpy {info['numpy']}, torch "
+        f"{info.get('torch')}. Single precision, the same start for all, compilation excluded, "
+        f"medians over {results['seeds']} starts.",
         "",
         "Other sections are of other runs, and say of which commit. `make bench-page` writes all "
         "of the page anew from the numbers that were kept (`benchmarks/*.json`), and measures "
@@ -259,6 +261,7 @@ def measure_all(
     """Everything for the page."""
     return {
         "machine": harness.machine(),
+        "date": datetime.date.today().isoformat(),
         "seeds": seeds,
         "seconds": seconds,
         "torchnmf": against_torchnmf(names, seeds, seconds),
@@ -277,6 +280,7 @@ def measure_tiny() -> dict[str, Any]:
     names = ["synthetic-500"] if find_spec("torchnmf") else []
     return {
         "machine": harness.machine(),
+        "date": datetime.date.today().isoformat(),
         "seeds": 1,
         "seconds": 0.3,
         "torchnmf": against_torchnmf(names, 1, 0.3),

@@ -41,6 +41,18 @@ def test_the_page_is_what_its_numbers_say(scripts, tmp_path):
     assert len(said) == 1 + len(names)
 
 
+def test_rows_of_several_commits_are_told_so(scripts, tmp_path, monkeypatch):
+    harness, *_ = scripts
+    import estimate
+
+    monkeypatch.setattr(estimate, "RESULTS", tmp_path / "estimate.json")
+    for commit, problem in (("aaa", "one"), ("bbb", "two"), ("ccc", "one")):
+        monkeypatch.setattr(harness, "machine", lambda commit=commit: {"commit": commit})
+        estimate.keep("predicted", [{"problem": problem}], lambda row: row["problem"])
+    part = estimate.kept()["predicted"]
+    assert estimate.commits(part) == "commits bbb, ccc"
+
+
 def test_each_section_tells_its_commit():
     text = PAGE.read_text()
     for name in ("results", "losses", "sound", "equivalence"):
@@ -69,15 +81,19 @@ def test_pictures_can_be_drawn_again(scripts, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["benchmark-song.png"]
 
 
-def test_the_page_of_times_is_what_its_numbers_say(scripts, tmp_path):
-    harness, *_ = scripts
+def test_other_pages_are_what_their_numbers_say(scripts, tmp_path):
+    """How long it takes, and the README."""
+    harness, page, _ = scripts
     import estimate
 
+    copies = tmp_path / "how-long.md", tmp_path / "README.md"
+    pages = {"estimate": estimate.PAGE, "numbers": ROOT / "README.md"}
+    for copy, (name, path) in zip(copies, pages.items(), strict=True):
+        copy.write_text(harness.with_section(path.read_text(), name, "to be written"))
+    page.write_others(FOLDER, *copies)
+    for copy, path in zip(copies, pages.values(), strict=True):
+        assert copy.read_text() == path.read_text()
     kept = json.loads((FOLDER / "estimate.json").read_text())
-    page = tmp_path / "how-long.md"
-    page.write_text(estimate.PAGE.read_text())
-    harness.write_section("estimate", estimate.lines(kept), page)
-    assert page.read_text() == estimate.PAGE.read_text()
     told = {row["problem"] for row in kept["predicted"]["rows"]}
     assert told == {*estimate.PLAIN, *estimate.VARIANTS}
     times = {T for *_, sizes in estimate.SIZES.values() for T in sizes}

@@ -112,6 +112,34 @@ def test_other_formats_are_read_by_their_own_libraries(folder, tmp_path):
     assert not (tmp_path / "f.nwb").exists()
 
 
+def test_json_is_the_same_on_the_screen_and_in_a_file(folder, tmp_path):
+    model = folder / "model.npz"
+    shown = ok("events", model, "--to", "json").stdout
+    assert shown == ok("events", model, "--json").stdout
+    ok("events", model, "--to", "json", "-o", tmp_path / "e.json")
+    found = json.loads((tmp_path / "e.json").read_text())["events"]
+    assert found == json.loads(shown)["events"]
+    expected = motifold.find_events(motifold.load(model), rate=20)
+    assert [row["time"] for row in found] == expected["time"].tolist()
+    assert run("events", model, "--to", "json", "-o", tmp_path / "e.csv").exit_code == 2
+
+
+def test_labels_are_read_by_their_programs(folder, tmp_path):
+    """Of the command, by pandas as by Raven, and by MNE."""
+    mne, pandas = pytest.importorskip("mne"), pytest.importorskip("pandas")
+    model = folder / "model.npz"
+    times = np.sort(motifold.find_events(motifold.load(model), rate=20)["time"])
+    for kind in ("audacity", "raven", "mne"):
+        ok("events", model, "--to", kind, "-o", tmp_path / f"{kind}.txt")
+    found = mne.read_annotations(tmp_path / "mne.txt")
+    np.testing.assert_allclose(found.onset, times, atol=1e-6)
+    np.testing.assert_allclose(found.duration, 6 / 20, atol=1e-6)
+    table = pandas.read_csv(tmp_path / "raven.txt", sep="\t")
+    np.testing.assert_allclose(table["Begin Time (s)"], times, atol=1e-6)
+    labels = pandas.read_csv(tmp_path / "audacity.txt", sep="\t", header=None)
+    np.testing.assert_allclose(labels[1], times + 6 / 20, atol=1e-6)
+
+
 def test_wrong_outputs_are_refused(folder, tmp_path):
     model = folder / "model.npz"
     assert "--output" in run("events", model, "--to", "nwb").output

@@ -29,6 +29,17 @@ def test_axes_have_names_and_units(fitted):
     assert data.attrs["loss"] == fitted.loss_
 
 
+def test_it_goes_into_a_netcdf_file_and_comes_back(fitted, tmp_path):
+    fitted.origin_ = {"source": "x.npy", "rate": 50.0, "options": {}, "starts": [1.0, 7.0]}
+    fitted.feature_names_in_ = np.array(["a", "b", "c", "d"], object)
+    data = fitted.to_xarray()
+    data.to_netcdf(tmp_path / "model.nc", engine="scipy")
+    with xarray.open_dataset(tmp_path / "model.nc", engine="scipy") as again:
+        xarray.testing.assert_equal(again, data)
+        assert again.attrs["loss"] == fitted.loss_
+        assert again["time"].attrs["units"] == "s"
+
+
 def test_without_a_rate_times_are_bins(fitted):
     data = fitted.to_xarray()
     assert data["time"].attrs["units"] == "bins"

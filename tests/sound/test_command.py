@@ -121,7 +121,7 @@ def test_flac_refuses_what_it_cannot_hold(tmp_path):
 
 def test_events_as_midi(folder, tmp_path):
     """What was struck when, within 50 ms, as a file that music programs open."""
-    pytest.importorskip("mido")
+    mido = pytest.importorskip("mido")
     from motifold.sound import read_score
 
     drums = [folder / name for name in STRIKES]
@@ -132,5 +132,7 @@ def test_events_as_midi(folder, tmp_path):
     for k, times in enumerate(STRIKES.values()):
         notes = np.array(found[str(36 + k)])
         assert all(np.abs(notes - time).min() < 0.05 for time in times)
+    struck = [note for note in mido.MidiFile(tmp_path / "e.mid") if note.type == "note_on"]
+    assert {note.note for note in struck if note.velocity} == {36 + k for k in range(len(STRIKES))}
     run("events", tmp_path / "m.npz", "--to", "midi", code=2)
     run("events", tmp_path / "m.npz", "--to", "midi", "-o", tmp_path / "e.csv", code=2)

@@ -340,11 +340,16 @@ def told(error: Exception, path: Path | None = None) -> str:
     return str(error)
 
 
-def print_json(record: dict[str, Any]) -> None:
+def json_text(record: dict[str, Any]) -> str:
     """One JSON object; NaN and infinity, which JSON lacks, are null."""
     from motifold.files import plain_tree
 
-    say(json.dumps(plain_tree(record), indent=2, allow_nan=False))
+    return json.dumps(plain_tree(record), indent=2, allow_nan=False)
+
+
+def print_json(record: dict[str, Any]) -> None:
+    """The same on the screen."""
+    say(json_text(record))
 
 
 def on_a_terminal() -> bool:

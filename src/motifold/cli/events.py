@@ -15,6 +15,7 @@ from motifold.cli._shared import (
     FILE,
     FileCommand,
     friendly,
+    json_text,
     load_model,
     model_argument,
     notes_of,
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from motifold.findings.annotations import Annotations
 
 _LABELS = ("audacity", "raven", "mne")
-_ENDINGS = {"csv": TABLE, "pynapple": (".npz",), "nwb": (".nwb",), "midi": ENDINGS}
-_ENDINGS |= dict.fromkeys(_LABELS, (".txt",))
+_ENDINGS = {"csv": TABLE, "json": (".json",), "pynapple": (".npz",), "nwb": (".nwb",)}
+_ENDINGS |= {"midi": ENDINGS, **dict.fromkeys(_LABELS, (".txt",))}
 
 
 @click.command("events", cls=FileCommand)
@@ -67,7 +68,7 @@ _ENDINGS |= dict.fromkeys(_LABELS, (".txt",))
     type=click.Choice(list(_ENDINGS)),
     default="csv",
     show_default=True,
-    help="What to write: a table, a pynapple TsGroup (npz), intervals in an NWB file, a MIDI "
+    help="What to write: a table, JSON, a pynapple TsGroup (npz), intervals in an NWB file, a MIDI "
     "file of drums (motif k is note 36 + k; needs mido), or labels of Audacity, Raven or MNE.",
 )
 @click.option(
@@ -158,7 +159,7 @@ def command(
                 raise click.UsageError(f"--to {kind_of_output} has times in seconds: give --rate.")
             duration = fitted.n_lags / (rate or 1.0)
             _write(found, kind_of_output, output, session, duration)
-        if as_json:
+        if as_json or (kind_of_output == "json" and output is None):
             print_json({"events": found.records})
         elif output is None:
             say(_csv(found), nl=False)
@@ -168,7 +169,7 @@ def command(
 
 def _check_kind(kind: str, output: Path | None, session: Path | None) -> None:
     check_ending("--output", output, _ENDINGS[kind])
-    if kind != "csv" and output is None:
+    if kind not in ("csv", "json") and output is None:
         raise click.UsageError(f"--to {kind} needs a file: give --output.")
     if session is not None and kind != "nwb":
         raise click.UsageError("--session goes with --to nwb alone.")
@@ -234,6 +235,8 @@ def _write(table: Table, kind: str, output: Path, session: Path | None, duration
 
     if kind == "csv":
         keep_text(output, _csv(table), "The list")
+    elif kind == "json":
+        keep_text(output, json_text({"events": table.records}) + "\n", "The list")
     elif kind in _LABELS:
         called = {row["motif"]: row["name"] for row in table.records if row.get("name")}
         labels: dict[str, Any] = {"duration": duration, "names": called}
