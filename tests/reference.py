@@ -322,15 +322,15 @@ def start_from(X, W, H, lengths, boundary):
 
 
 def mu_step(X, W, H, lengths=None, boundary="zero", eps=1e-16, **penalty):
-    """Multiplicative updates: F <- F * <X, .> / (<Xhat, .> + l1 + l2 F + eps)."""
+    """Multiplicative updates: F <- F * <X, .> / max(<Xhat, .> + l1 + l2 F, eps)."""
     X, W, H, _ = start_from(X, W, H, lengths, boundary)
     L = W.shape[1]
     l1_W, l2_W, l1_H, l2_H = penalties(H.shape[1], **penalty)
     Xhat = reconstruct(W, H, lengths)
-    denominator = correlate_W(Xhat, H, L, lengths) + l1_W + l2_W * W + eps
+    denominator = np.maximum(correlate_W(Xhat, H, L, lengths) + l1_W + l2_W * W, eps)
     W = W * correlate_W(X, H, L, lengths) / denominator
     Xhat = reconstruct(W, H, lengths)
-    denominator = correlate_H(Xhat, W, lengths) + l1_H + l2_H * H + eps
+    denominator = np.maximum(correlate_H(Xhat, W, lengths) + l1_H + l2_H * H, eps)
     H = H * correlate_H(X, W, lengths) / denominator
     return W, H
 

@@ -51,7 +51,7 @@ def test_a_fit_takes_what_was_told(case, monkeypatch):
     data, parameters, given = CASES[case]
     told = []
     monkeypatch.setattr(
-        "motifold.estimator.cnmf.warn_if_too_large", lambda demand: told.append(demand.total)
+        "motifold.estimator.fitting.warn_if_too_large", lambda demand: told.append(demand.total)
     )
     model = CNMF(K, L, **(OF_ALL | parameters))
     few = [part[:1000] for part in data] if isinstance(data, list) else data.tocsr()[:1000] \

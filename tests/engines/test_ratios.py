@@ -18,7 +18,7 @@ from motifold import CNMF
 from motifold.data import Data
 from motifold.engines.cpu import RatioEngine, Workers
 from motifold.engines.cpu.problem import Problem
-from motifold.engines.cpu.ratios.passes import of_activations, of_motifs
+from motifold.engines.cpu.ratios.passes import Ratios, of_activations, of_motifs
 from motifold.engines.cpu.ratios.reference import reference as reference_of
 from motifold.kernels._jit import kernel
 from motifold.kernels.logarithm import log
@@ -251,3 +251,75 @@ def test_names_of_losses():
     for nonsense in ("poisson", np.nan, True, None):
         with pytest.raises(ValueError, match="beta_loss must be one of"):
             loss_of(nonsense)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("hidden", ["nothing", "half"])
+@pytest.mark.parametrize("beta", BETAS)
+def test_the_best_constants_deviance(beta, hidden, dtype):
+    """By the definition, also of a feature that hardly differs from its mean."""
+    rng = np.random.default_rng(5)
+    X = rng.gamma(1.0, 2.0, (60, 7)) + 0.01
+    X[:, 3] = 4 + 1e-4 * rng.random(60)
+    X[:, 5] = 1e-9 if beta <= 0 else 0
+    X = X.astype(dtype).astype(float)
+    observed = make_mask(hidden, X, [60])
+    case = make_case([60], 7, 2, 4)
+    problem = problem_of(replace(case, X=X, observed=observed), beta, dtype)
+    seen = np.ones(X.shape, bool) if observed is None else observed
+    means = (X * seen).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    live = seen & (means > 0)
+    by_entries = np.broadcast_to(means, X.shape)
+    scale = problem.scale**beta
+    expected = 2 * scale * Loss(beta).divergence(X[live], by_entries[live])
+    tight = 1e-9 if dtype is np.float64 else 1e-5
+    np.testing.assert_allclose(reference_of(problem).deviance, expected, rtol=tight)
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 1.5])
+def test_the_best_constants_deviance_of_sparse_counts(beta):
+    X = np.random.default_rng(6).poisson(0.2, (90, 6)).astype(float)
+    dense, sparse_ = (
+        reference_of(Problem.of(Data.of([each]), 2, 4, loss=Loss(beta)))
+        for each in (X, scipy.sparse.csr_array(X))
+    )
+    np.testing.assert_allclose(sparse_.deviance, dense.deviance, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rows", ["all", "some"])
+def test_a_residual_and_a_leap_by_their_definitions(rows):
+    """Of motifs whose second ratio has one row of features, and of activations."""
+    case = make_case([30], 5, 3, 4, seed=2)
+    rng = np.random.default_rng(7)
+    l1, l2 = rng.random(3), rng.random(3)
+    with Workers(1) as workers:
+        engine = RatioEngine(problem_of(case, 1.0), workers)
+        for F, short in ((rng.random((5, 4, 3)), True), (rng.random((30, 3)), False)):
+            F[F < 0.2] = 0
+            above, new = rng.random(F.shape), F * rng.random(F.shape)
+            below = rng.random((1, *F.shape[1:]) if short else F.shape)
+            free = rng.random(len(F)) < 0.5 if rows == "some" and not short else None
+            kept = np.ones(len(F), bool) if free is None else free
+            axes = tuple(range(F.ndim - 1))
+            down = np.broadcast_to(below, F.shape)[kept] + l1 + l2 * F[kept]
+            typical = np.maximum(F[kept], F[kept].mean(axis=axes))
+            part = np.minimum(F[kept], typical * (down - above[kept]) / down)
+            expected = np.sqrt(np.sum(part**2) / np.sum(F[kept] ** 2))
+            np.testing.assert_allclose(engine._kkt(F, above, below, l1, l2, free), expected)
+
+            growth = np.clip(above / (below + l1) - 1, 0, 1)
+            least = np.maximum(0.1 * new, 0.01 * F.mean(axis=axes) * growth)
+            far = np.maximum(new + 0.7 * (new - F), least)
+            ratios = Ratios(above, below, 0.0)
+            np.testing.assert_allclose(engine._beyond(F, new, 0.7, ratios, l1), far)
+
+
+def test_after_squared_error_every_feature_has_its_sum():
+    case = make_case([40, 25], 6, 2, 5, boundary="valid", seed=4)
+    problem = problem_of(case, 1.0)
+    with Workers(1) as workers:
+        engine = RatioEngine(problem, workers)
+        W, H = engine.draw(0, None, None)
+        W, H = engine.from_squares(W, H, np.full(6, 2.0), W)
+    fitted = reference.reconstruct(W, H, case.lengths)
+    np.testing.assert_allclose(fitted.sum(axis=0), problem.scale * case.X.sum(axis=0))

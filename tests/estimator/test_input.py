@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
+import motifold
 from motifold import CNMF
 
 RNG = np.random.default_rng(0)
@@ -273,6 +274,37 @@ def test_given_arrays_are_never_changed():
         model.inverse_transform(H)
         for array, copy in zip((X, W, H), copies, strict=True):
             np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "options",
+    [{"solver": "hals"}, {"solver": "anls"}, {"solver": "mu"}, {"beta_loss": "kullback-leibler"}],
+    ids=str,
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_nor_are_masks_supports_and_segments(options, dtype):
+    """Also by what goes on from a fit; float32 is not copied to compute with it."""
+    rng = np.random.default_rng(3)
+    given = {
+        "X": rng.random((60, 4)).astype(dtype),
+        "mask": rng.random((60, 4)) > 0.1,
+        "lengths": np.array([40, 20]),
+        "components_init": rng.random((2, 3, 4)).astype(dtype),
+        "activations_init": rng.random((60, 2)).astype(dtype),
+    }
+    given["activation_support"] = rng.random((60, 2)) > 0.2
+    copies = {name: array.copy() for name, array in given.items()}
+    model = CNMF(2, 3, random_state=0, max_iter=5, **options)
+    model.fit(**given)
+    again = {name: given[name] for name in ("X", "mask", "lengths")}
+    model.transform(**again)
+    model.score(**again)
+    motifold.find_events(model, X=given["X"], mask=given["mask"])
+    if "beta_loss" not in options:
+        CNMF(2, 3, random_state=0, **options).partial_fit(given["X"])
+    for name, array in given.items():
+        np.testing.assert_array_equal(array, copies[name], err_msg=name)
 
 
 def test_nested_lists_of_numbers_are_one_matrix_and_of_matrices_are_segments():

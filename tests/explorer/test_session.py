@@ -9,6 +9,7 @@ import motifold.explorer.session
 from motifold import find_events
 from motifold.explorer.session import Session
 from motifold.findings.annotations import AnnotationsError, read_annotations
+from motifold.findings.peaks import default_refractory
 
 
 def test_everything_said_is_in_the_file(session, model):
@@ -74,7 +75,20 @@ def test_counts_follow_the_threshold(session, model, subject):
     assert session.occurrences(1).strengths.min() >= session.level(1)
     session.note(1, refractory=2.0)
     assert np.diff(session.occurrences(1).bins).min() >= 2 * rate
-    assert session.refractory(0) == pytest.approx(6 / rate)  # half a motif
+
+
+def test_the_refractory_time_that_is_shown_is_the_one_that_counts(session, model, subject):
+    """Of a motif, and of two that count as one."""
+    rate = subject.clock.rate
+    told = [session.refractory(k) for k in range(3)]
+    assert told == [default_refractory(motif) / rate for motif in model.components_]
+    before = [session.occurrences(k).bins.tolist() for k in range(3)]
+    for k in range(3):
+        session.note(k, refractory=told[k])
+    assert [session.occurrences(k).bins.tolist() for k in range(3)] == before
+    session.note(0, refractory=None)
+    session.note(1, merged_into=0)
+    assert session.refractory(0) == max(told[:2])
 
 
 def test_a_rejected_event_stays_in_sight_but_does_not_count(session):

@@ -10,7 +10,9 @@ from motifold import CNMF
 from motifold.explorer.picture import View, placed, recording_pixels
 from motifold.explorer.session import Session
 from motifold.explorer.subject import Subject
+from motifold.findings.annotations import recording_key
 from motifold.io import Recording, read
+from motifold.prepare import Preparation, SquareRoot
 
 
 def test_the_recording_of_the_fit_has_its_activations(subject, model):
@@ -97,3 +99,14 @@ def test_data_below_zero(X, tmp_path):
     upwards = data[:50][:, placed(found, None)].T[::-1]
     assert (pixels[upwards <= 0] == 255).all()
     assert (pixels[upwards > 0.5] < 255).any()
+
+
+def test_a_recording_is_prepared_as_that_of_the_fit(X):
+    """And notes know it by its own values, as the commands do."""
+    fitted = CNMF(2, 8, max_iter=5, tol=0, random_state=0).fit(np.sqrt(X))
+    fitted.preparation_ = Preparation([SquareRoot()]).fit(X)
+    found = Subject.of(fitted, Recording(X, "x.npy", 50.0))
+    assert found.is_training
+    np.testing.assert_allclose(np.asarray(found.X.rows[:50]), np.sqrt(X[:50]))
+    assert found.key == recording_key(X)
+    assert not Subject.of(fitted, X).is_training  # as it is

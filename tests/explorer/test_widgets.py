@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 
 import numpy as np
 import pytest
@@ -150,3 +151,56 @@ def test_a_slider_that_moved_on_is_not_put_back(page, session):
         assert slider.value == ahead
         slider._process_events({"value_throttled": ahead})
         assert getattr(session.annotations.motifs[0], attribute) == ahead
+
+
+def test_names_of_features_do_not_lie_over_one_another(page, session):
+    names = page.charts.feature_ticks()
+    assert len(names) <= 20 < session.subject.fit.shape[1] <= 40
+    assert len({text for _, text in names}) == len(names)
+
+
+def test_what_was_held_out_is_not_another_recording(X):
+    split = motifold.hold_out(X, 0.3, gap=11)
+    fitted = motifold.CNMF(2, 8, random_state=0, max_iter=5, tol=0)
+    fitted.fit(X[split.train], segments=split.train_segments)
+    told = "not the recording of the fit"
+    assert told in str(motifold.explore(fitted, X).select(is_header)[0].object)
+    fitted.held_out_ = split
+    shown = str(motifold.explore(fitted, X).select(is_header)[0].object)
+    assert told not in shown
+    assert "30% of the recording of the fit was held out" in shown
+
+
+def is_header(pane):
+    return "<h1>" in str(getattr(pane, "object", ""))
+
+
+def test_the_marks_at_the_row_of_an_event_are_explained(page):
+    assert not page.closer._legend.visible
+    page.closer.after.clicks += 1
+    assert page.closer._legend.visible
+    assert "black ends" in page.closer._legend.object
+    assert re.search(r"motif 0</b>, event \d+ of \d+, at", page.closer._told.object)
+
+
+@pytest.mark.parametrize("is_sorted", [True, False])
+def test_two_fits_have_their_features_in_the_order_of_the_page(model, X, monkeypatch, is_sorted):
+    from motifold.explorer import export
+    from motifold.explorer.subject import Subject
+
+    drawn = []
+
+    def drawing(*motifs, **options):
+        drawn.append(plot_match(*motifs, **options))
+        return drawn[-1]
+
+    plot_match = export.plot_match
+    monkeypatch.setattr(export, "plot_match", drawing)
+    subject = Subject.of(model, X, 50.0)
+    order = np.random.default_rng(0).permutation(30) if is_sorted else None
+    export.pairs_file(subject, subject, order)
+    first = drawn[0].axes[0]
+    assert first.get_ylabel() == ("feature (sorted)" if is_sorted else "feature")
+    shown = model.components_[0].T if order is None else model.components_[0].T[order]
+    image = first.images[0].get_array()
+    assert any(np.allclose(way, shown) for way in (image, image[::-1]))

@@ -429,6 +429,21 @@ def test_within_one_process_they_come_one_after_the_other(tmp_path):
     opened(tmp_path / NAME)
 
 
+def test_the_file_of_the_lock_says_what_it_is_and_nothing_depends_on_it(copy):
+    lock_file = copy.with_name(f"{NAME}.fits") / "in-use"
+    assert b"may be deleted" in lock_file.read_bytes()
+    for content in (b"\0", b"", None):
+        if content is None:
+            lock_file.unlink()
+        else:
+            lock_file.write_bytes(content)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert_true(opened(copy))
+        # Somebody else's bytes are not written over.
+        assert content is None or lock_file.read_bytes() == content
+
+
 def test_where_there_are_no_locks_nothing_is_said(tmp_path, monkeypatch):
     """As on some file systems of a network."""
 

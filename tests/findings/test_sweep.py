@@ -239,6 +239,23 @@ def test_k_is_the_least_beyond_which_motifs_are_not_worth_it():
     assert suggest_n_components(by_what_is_predicted(later)) == 3
 
 
+def test_k_counts_a_small_motif_where_it_is_what_is_left():
+    clean = {1: [0.92, 0.86], 2: [0.994, 0.992], 3: [0.992, 0.991]}
+    assert suggest_n_components(by_what_is_predicted(clean)) == 2
+    # Each of three small ones takes its part of what is left.
+    small = {1: [0.7] * 2, 2: [0.8] * 2, 3: [0.9] * 2, 4: [0.998] * 2, 5: [0.9985] * 2}
+    assert suggest_n_components(by_what_is_predicted(small)) == 4
+    # Half of a trifle is a trifle.
+    exact = {1: [0.45] * 2, 2: [0.998] * 2, 3: [0.9995] * 2}
+    assert suggest_n_components(by_what_is_predicted(exact)) == 2
+    # Without noise variants of warped motifs take a third of what is left, each.
+    warped = {1: [0.25] * 2, 2: [0.55] * 2, 3: [0.885] * 2, 4: [0.92] * 2, 5: [0.94] * 2}
+    assert suggest_n_components(by_what_is_predicted(warped | {6: [0.98] * 2})) == 3
+    # With noise as much is a variant of the others.
+    noisy = {1: [0.25] * 2, 2: [0.5] * 2, 3: [0.56] * 2}
+    assert suggest_n_components(by_what_is_predicted(noisy)) == 2
+
+
 def judged(significant):
     """A table in which 3 motifs predict best; significant ones in each of 4 blocks, for each K."""
     errors = {1: 0.9, 2: 0.6, 3: 0.3, 4: 0.3}
@@ -386,7 +403,9 @@ def test_warped_motifs_are_not_taken_for_more():
     X = 0.2 * np.abs(rng.standard_normal((T, N)))
     for k in range(2):
         centres = rng.uniform(-5, 5, N // 2)
-        for start in np.arange(0, T - L, 41) + rng.integers(0, 20):
+        starts = np.arange(0, T - 3 * L, 41)
+        # Each at times of its own: at one delay from each other the two would be one motif.
+        for start in starts + rng.integers(0, 25, len(starts)):
             middle, speed = (L - 1) / 2, rng.uniform(0.8, 1.25)
             shown = np.exp(-0.5 * (lags - middle - speed * centres) ** 2)
             X[start : start + L, k * 15 : (k + 1) * 15] += rng.uniform(0.5, 1.5) * shown

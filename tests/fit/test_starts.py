@@ -20,7 +20,9 @@ def test_what_agreement_is():
     assert not found.is_alone
     alone = agreement_of([0.3, 0.32])
     assert alone.is_alone
-    assert alone.sentence.startswith("1 of 2 starts agree: no other ended like the best one.")
+    assert alone.sentence.startswith("No other of 2 starts agrees with the best one. ")
+    alone = agreement_of([0.3, 0.32, np.nan])
+    assert alone.sentence.startswith("No other of 3 starts agrees with the best one (1 given up")
     assert not agreement_of([0.3]).is_alone
     assert agreement_of([np.nan, np.nan]).agreeing == 1  # stopped in the first
     assert agreement_of([1e-5, 1.5e-4, 0.1]).agreeing == 2  # of a perfect fit rounding is left

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import reference
 
 from motifold import CNMF
 from motifold.data import Data, Segments
@@ -15,7 +16,8 @@ from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.stretches import stretches
 from motifold.engines.cpu.threads import Workers
 from motifold.fit import Acceleration, Clock, Descent, Loop, Rules
-from motifold.fit.moves import started_on_less
+from motifold.fit.moves import into_window, motifs_of_less, started_on_less
+from motifold.model.motifs import moved_along
 from motifold.model.penalties import penalties_of
 from motifold.solvers import HALS, MU
 
@@ -94,3 +96,40 @@ def test_the_certificate_is_for_all_of_the_data():
             X, components_init=model.components_, activations_init=model.activations_
         )
     assert again.loss_ > 0.999 * model.loss_
+
+
+def test_motifs_that_fill_their_window_but_for_one_end_are_cut_off():
+    """Neither those that fill it nor short ones, and only those that are learnt."""
+    motifs = np.ones((4, 12, 6))
+    motifs[:, :2, 1] = 0  # goes on behind the window
+    motifs[:, -3:, 2] = 0  # begins before it
+    motifs[:, :4, 3] = 0  # too much silence for a motif of this length
+    motifs[:, :2, 4] = motifs[:, -1:, 4] = 0  # complete
+    motifs[:, 1:, 5] *= 0.2  # weak but for an end
+    motifs[:, -1, 5] = 0
+    assert into_window(motifs, np.arange(6)) == {1: -2, 2: 3}
+    assert into_window(motifs, np.array([0, 2])) == {2: 3}
+
+
+@pytest.mark.parametrize("by", [-2, 2])
+def test_motifs_that_begin_off_their_window_are_moved_into_it(by):
+    rng = np.random.default_rng(1)
+    K, L, N, T = 2, 8, 40, 16_000
+    motifs = rng.random((N, L, K)) ** 4
+    H = rng.exponential(1.0, (T, K)) * (rng.random((T, K)) < 0.05)
+    X = reference.reconstruct(motifs, H, [T])
+    problem = Problem.of(Data.of([X]), K, L)
+    start = moved_along(motifs, by, axis=1)
+    moved = np.roll(H, -by, axis=0)
+    found = {}
+    with Workers(1) as workers:
+        engine = CPUEngine(problem, workers)
+        descent = Descent(engine, HALS(), Rules(acceleration=Acceleration()), judged=False)
+        for mend in (False, True):
+            W, level = motifs_of_less(descent, start, moved, Clock(), mend=mend)
+            assert level.shape == (K,)
+            power = np.einsum("nlk,nlk->lk", W, W)
+            ends = power[: abs(by)] if by > 0 else power[by:]
+            found[mend] = ends.mean() / power.mean()
+    assert found[False] < 0.1
+    assert found[True] > 0.5

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from fuzz import child, engines, problems, reading, suite
 from fuzz.mutations import damaged, forged
-from fuzz.record import ROOT, Record, write_page
+from fuzz.record import LAST, PAGE, ROOT, Record, write_page
 from fuzz.seeds import Seed, make_all, read_list
 
 ARCHIVES = {"npz", "model", "checkpoint", "sweep store"}
@@ -33,6 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", choices=SHARES, help="all the time for one part")
     parser.add_argument("--replay", type=Path, help="a fault that was kept")
     parser.add_argument("--page", type=Path, help="write another page than that of the docs")
+    parser.add_argument("--section", help=f'of the page, if not "{LAST}"')
     chosen = parser.parse_args(arguments)
     if chosen.replay is not None:
         return replay(chosen.replay)
@@ -45,10 +46,10 @@ def main(arguments: list[str] | None = None) -> int:
     for part, share in shares.items():
         end += 60 * chosen.minutes * share
         parts[part](record, rng, end)
-    if chosen.page is not None:
-        write_page(record, chosen.minutes, chosen.page)
-    elif chosen.only is None:
-        write_page(record, chosen.minutes)
+    # A run of one part alone is no last run.
+    if chosen.only is None or chosen.page is not None or chosen.section is not None:
+        page, section = chosen.page or PAGE, chosen.section or LAST
+        write_page(record, chosen.minutes, first, page, section)
     print(record.table(), record.list_faults() or "No faults.", sep="\n\n")
     return 1 if record.faults else 0
 

@@ -100,16 +100,26 @@ def commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
-TITLE = "## The last run"
+LAST = "The last run"
 
 
-def write_page(record: Record, minutes: float, path: Path = PAGE) -> None:
-    """Put this run on the page of the docs, in the place of the last one."""
+def write_page(
+    record: Record, minutes: float, seed: int, path: Path = PAGE, title: str = LAST
+) -> None:
+    """Put this run on a page, in the place of the last one of that title."""
     faults = record.list_faults()
     parts = [
-        path.read_text().partition(TITLE)[0] + TITLE,
-        f"{minutes:g} minutes at commit `{commit()}`, on {date.today().isoformat()}.",
+        f"{minutes:g} minutes at commit `{commit()}`, on {date.today().isoformat()}, seed {seed}.",
         record.table(),
         f"Faults, each sort once:\n\n{faults}" if faults else "No faults.",
     ]
-    path.write_text("\n\n".join(parts) + "\n")
+    put_section(path, title, "\n\n".join(parts))
+
+
+def put_section(path: Path, title: str, text: str) -> None:
+    """Put a section into the place of that of its title, or at the end of the page."""
+    page = path.read_text() if path.exists() else ""
+    before, _, old = page.partition(f"## {title}\n")
+    after = old[old.index("\n## ") + 1 :] if "\n## " in old else ""
+    sections = [before.rstrip(), f"## {title}\n\n{text}", after.rstrip()]
+    path.write_text("\n\n".join(filter(None, sections)) + "\n")

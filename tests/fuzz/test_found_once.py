@@ -142,6 +142,62 @@ FOUND_ON_ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
             "zeros": 0.97,
         },
     ),
+    # One entry is observed, and it is zero: J rose from 0 to 1e-35, as rounding may. Judged by
+    # what the model says of all entries it is no fault.
+    "next to nothing is observed": (
+        "cpu, on disk: steps",
+        {
+            "tile": 7,
+            "block": 6,
+            "shards": 1,
+            "hands": 2,
+            "kept": False,
+            "lengths": [25],
+            "N": 6,
+            "seed": 517,
+            "zeros": 0.8,
+            "hidden": "segment",
+            "fixed": True,
+            "sweeps": 2,
+            "steps": 3,
+        },
+    ),
+    # The oracle added 1e-16 to denominators of 1e-11, which the package raises to it at least.
+    "small denominators": (
+        "dask: steps",
+        {
+            "tile": 7,
+            "block": 14,
+            "hands": 3,
+            "lengths": [56, 5, 9],
+            "N": 2,
+            "L": 7,
+            "seed": 215334,
+            "zeros": 0.8,
+            "power": -20,
+            "solver": "mu",
+            "steps": 3,
+            "follow": 1.0,
+        },
+    ),
+    # All of X is zero: a step leaves activations of 1e-17, and J told of them is rounding.
+    "rounding of what was": (
+        "cpu, by FFT: steps",
+        {
+            "tile": 5,
+            "block": 4,
+            "hands": 1,
+            "lengths": [1],
+            "N": 1,
+            "K": 4,
+            "L": 4,
+            "seed": 52425,
+            "hidden": "most",
+            "fixed": True,
+            "sweeps": 3,
+            "steps": 1,
+        },
+    ),
     # Of a cluster, where other shards do: an AssertionError.
     "a shard that hides nothing": (
         "dask: fits",

@@ -11,7 +11,7 @@ import pytest
 
 from fuzz import engines, mutations, problems, reading, seeds
 from fuzz.child import Outcome
-from fuzz.record import ROOT, Record, write_page
+from fuzz.record import ROOT, Record, put_section, write_page
 from motifold.engines.cuda.twin import Twin
 from motifold.io.reading import READERS
 
@@ -163,8 +163,22 @@ def test_the_page_has_what_was_found(tmp_path):
     Record(tmp_path / "faults").add("npy", Outcome("fault", "another run"), {}, None)
     assert (tmp_path / "faults" / "001-npy.json").exists()
     (tmp_path / "page.md").write_text("# Fuzzing\n\n## The last run\n\nof long ago\n")
-    write_page(record, 2.0, tmp_path / "page.md")
+    write_page(record, 2.0, 17, tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text()
     assert text.startswith("# Fuzzing\n\n## The last run\n\n2 minutes at commit `")
     assert "of long ago" not in text
+    assert ", seed 17.\n" in text
     assert "- npy, 3 times: `KeyError: 0` (io/npy.py:3)" in text
+
+
+def test_a_section_of_the_page_is_replaced_and_others_stay(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("# Fuzzing\n\nWhat it does.\n")
+    put_section(page, "The last run", "short")
+    put_section(page, "The hour", "long")
+    put_section(page, "The last run", "short again")
+    assert page.read_text() == (
+        "# Fuzzing\n\nWhat it does.\n\n## The last run\n\nshort again\n\n## The hour\n\nlong\n"
+    )
+    put_section(tmp_path / "new.md", "The hour", "long")
+    assert (tmp_path / "new.md").read_text() == "## The hour\n\nlong\n"

@@ -214,6 +214,16 @@ def test_a_child_that_hangs(tmp_path, monkeypatch, child_of):
     assert child_of[0].returncode == -signal.SIGKILL
 
 
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere a pipe cannot be waited for")
+def test_a_child_that_does_not_start_is_not_the_files_fault(tmp_path, monkeypatch, child_of):
+    np.save(tmp_path / "a.npy", X)
+    as_child(monkeypatch, "import time; time.sleep(600)")
+    monkeypatch.setattr(isolation, "_START", 0.2)
+    with pytest.raises(RecordingError, match=r"had not started after 0 seconds.*not opened: try"):
+        read(tmp_path / "a.npy", isolate=True)
+    assert child_of[0].returncode == -signal.SIGKILL
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_a_child_gets_no_more_memory_than_the_file_may_need(tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", X)

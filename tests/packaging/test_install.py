@@ -105,7 +105,9 @@ def test_getting_started_leads_to_its_picture(tried):
     environment = tried.environment
     # The package is there; to install it anew would be to compile its kernels anew.
     environment.install(extras[2])
-    python = "".join(block.code for block in others if block.language == "python")
+    # As it is copied: `runs` has the blocks of pictures, too, which the page shows as code.
+    (picture,) = [block for block in others if block.picture]
+    python = "".join(block.code for block in others if block.runs)
     printed = environment.run("python", "-W", "error", "-c", python)
     shown = [block.code for block in others if block.language == "text" and block.after_python]
     assert shape_of(printed) == shape_of("".join(shown))
@@ -113,10 +115,11 @@ def test_getting_started_leads_to_its_picture(tried):
         for command in block.commands if block.language == "sh" else []:
             environment.run(*command)
     assert (environment.folder / "events.csv").is_file()
-    (name,) = re.findall(r"savefig\(\"(.*?)\"", python)
-    assert f"](images/{name})" in page.read_text()
-    made = plt.imread(environment.folder / name)
-    picture = plt.imread(ROOT / "docs" / "images" / name)
-    assert made.shape == picture.shape
-    # Fonts and last digits may differ a little from machine to machine.
-    assert np.abs(made - picture).mean() < 0.01
+    # The page shows what its build draws from this block; who copies it has the same as a file.
+    (name,) = re.findall(r"savefig\(\"(.*?)\"", picture.code)
+    made = plt.imread(environment.folder / name)[..., :3]
+    height, width, _ = made.shape
+    assert width > 500
+    assert height > 300
+    colours = np.unique((made * 255).astype(int).reshape(-1, 3), axis=0)
+    assert len(colours) > 50  # motifs, activations, data: not a white page

@@ -53,6 +53,17 @@ def test_labels_differ_in_colour_style_and_marker() -> None:
     assert len({str(line._dash_pattern) for line in ax.lines}) >= 6
 
 
+def test_a_curve_alone_has_no_marks_to_wonder_at() -> None:
+    assert plot_loss(RUNS[0]).lines[-1].get_marker() == "None"
+    assert plot_loss({"MU": RUNS}).lines[-1].get_marker() == "None"
+
+
+def test_time_begins_at_zero() -> None:
+    late = history([0.9, 1.0, 2.0], [1.0, 0.5, 0.4])
+    assert plot_loss(late, log=None).get_xlim()[0] == 0
+    assert plot_loss(late, log="x").get_xlim()[0] > 0
+
+
 def test_the_axis_says_which_loss() -> None:
     X = np.random.default_rng(0).random((40, 3))
     settings = {"max_iter": 3, "tol": 0, "random_state": 0}

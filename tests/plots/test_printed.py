@@ -71,14 +71,18 @@ def texts(figure: Figure) -> list[Text]:
     return [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
 
 
-def collisions(figure: Figure) -> list[tuple[str, str]]:
-    """Pairs of texts of which one is drawn over the other; ticks keep apart by themselves."""
+def written(figure: Figure) -> list[Text]:
+    """All texts but those of ticks, some of which lie outside and are not drawn."""
     ticks = {
         label for axes in figure.findobj(Axes) for axis in (axes.xaxis, axes.yaxis)
         for which in ("major", "minor") for label in axis.get_ticklabels(which=which)
     }  # fmt: skip
-    written = [text for text in texts(figure) if text not in ticks]
-    boxes = [(text.get_text(), text.get_window_extent()) for text in written]
+    return [text for text in texts(figure) if text not in ticks]
+
+
+def collisions(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of texts of which one is drawn over the other; ticks keep apart by themselves."""
+    boxes = [(text.get_text(), text.get_window_extent()) for text in written(figure)]
     return [(one, other) for (one, a), (other, b) in combinations(boxes, 2) if a.overlaps(b)]
 
 
@@ -98,8 +102,8 @@ def test_every_picture_fits_a_column_and_can_be_read_there(draw, model, X):
         box = figure.get_tightbbox()
         assert box.x0 > -edge
         assert box.x1 < width + edge
-        written = [text.get_window_extent() for axes in figure.axes for text in axes.texts]
-        assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in written)
+        inside = [text.get_window_extent() for axes in figure.axes for text in axes.texts]
+        assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in inside)
         assert collisions(figure) == []
     assert matplotlib.rcParams["font.size"] == 10, "the style has left something behind"
 
@@ -140,6 +144,48 @@ def test_many_motifs_do_not_collide_either(X):
         plot_contributions(model, X, style="paper"),
     ):
         assert collisions(figure) == []
+
+
+@pytest.mark.parametrize("n_channels", [1, 9], ids=["lines", "image"])
+def test_averages_of_many_motifs_stand_in_rows(n_channels):
+    signal = np.random.default_rng(0).random((400, n_channels))
+    times = np.random.default_rng(1).integers(20, 380, 500)
+    records = [{"motif": i % 7, "segment": 0, "time": float(t)} for i, t in enumerate(times)]
+    average = motifold.event_triggered_average(signal, Table(records), (-9, 15), rate=1)
+    for style in (None, "paper", "paper-2"):
+        figure = plot_event_average(average, style=style)
+        figure.draw_without_rendering()
+        assert figure.get_figwidth() < 16
+        assert collisions(figure) == []
+        for text in written(figure):
+            box = text.get_window_extent()
+            assert box.y0 >= 0, (style, text)
+            assert box.y1 <= figure.bbox.y1, (style, text)
+
+
+def test_what_is_suggested_is_named_where_no_dot_is(X):
+    """Neither a run nor a mean lies below the name, wherever the suggestion is."""
+    (by_number,) = swept(X, n_components=[1, 2, 3, 4])
+    (by_length,) = swept(X, n_lags=[3, 5, 7, 9])
+    for draw, found, name in (
+        (plot_n_components, by_number, "n_components"),
+        (plot_motif_lengths, by_length, "n_lags"),
+    ):
+        for value in np.unique(found.table[name])[1:]:
+            found.suggested[name] = value
+            for style in (None, "paper", "paper-2"):
+                figure = draw(found, style=style)
+                figure.draw_without_rendering()
+                for axes in figure.axes:
+                    (box,) = [
+                        text.get_window_extent()
+                        for text in axes.texts
+                        if text.get_text().startswith("suggested")
+                    ]
+                    curve = next(line for line in axes.lines if line.get_linestyle() != ":")
+                    dots = [*axes.collections[0].get_offsets(), *curve.get_xydata()]
+                    places = axes.transData.transform(np.array(dots, dtype=float))
+                    assert not box.count_contains(places), (value, style, axes.get_label())
 
 
 def test_other_styles_are_refused(model):

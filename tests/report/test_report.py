@@ -25,7 +25,7 @@ from motifold.findings.decomposition import Decomposition
 from motifold.findings.facts import Facts
 from motifold.fit import StopReason
 from motifold.io import Recording, read
-from motifold.report import pictures, sentences, write_report, write_sound
+from motifold.report import pictures, sentences, tables, write_report, write_sound
 from motifold.report.markup import join, tag
 
 HOSTILE = (
@@ -265,6 +265,57 @@ def test_features_are_sorted_unless_they_have_an_order(model):
     scrambled = smooth[:, np.random.default_rng(1).permutation(60)]
     assert Facts.gather(ordered, Recording(scrambled, "scrambled")).order is not None
     assert Facts.gather(ordered, Recording(smooth, "smooth"), sort=True).order is not None
+
+
+def captions_of(text: str) -> list[str]:
+    return [unescape(caption) for caption in re.findall(r"<figcaption>(.*?)</figcaption>", text)]
+
+
+def test_grey_is_explained_where_there_is_some(report, model, tmp_path):
+    """The end of every recording is grey above the data; gaps are in both."""
+    end = "Activations are grey where the end of a segment cuts off most of the motif"
+    _, whole, closer, *others = captions_of(report.read_text())
+    assert end in whole
+    assert "missing" not in whole
+    assert "A closer look" in closer
+    assert "grey" not in closer.lower()
+    assert not [caption for caption in others if "grey" in caption.lower()]
+    holes = X.copy()
+    holes[:12] = np.nan
+    recording = recording_of(holes, missing="mask").checked()
+    write_report(tmp_path / "gap.html", model, recording)
+    _, whole, closer, *others = captions_of((tmp_path / "gap.html").read_text())
+    assert "Grey: missing." in whole
+    assert "missing data hides or the end of a segment cuts off" in whole
+    excerpt = Facts.gather(model, recording).excerpt
+    assert excerpt[0] >= 12  # the gap is not in it
+    assert not [caption for caption in (closer, *others) if "Grey: missing" in caption]
+
+
+def test_events_that_are_cut_off_are_one_or_several(model):
+    facts = Facts.gather(model, recording_of(X))
+    for n, told in ((1, "Left out is 1 more, which"), (3, "Left out are 3 more, which")):
+        assert told in tables.event_table(replace(facts, n_partial=n))
+
+
+def test_the_bins_beside_what_was_held_out_are_told():
+    """Shares of what was fitted and held out do not add up to all of the recording."""
+    split = motifold.hold_out(X, 0.3, gap=7)
+    model = CNMF(2, 8, random_state=0, tol=0.01).fit(X[split.train], segments=split.train_segments)
+    model.held_out_ = split
+    told = " ".join(sentences.warnings_of(Facts.gather(model, recording_of(X))))
+    beside = len(X) - len(split.train) - len(split.test)
+    assert beside > 0
+    assert f"{beside} bins lie between the two and are in neither" in told
+
+
+def test_a_start_that_is_alone_is_told(tmp_path):
+    model = CNMF(2, 8, n_init=2, random_state=0, max_iter=3, tol=0).fit(X)
+    model.start_losses_ = np.array([model.loss_, 2 * model.loss_])
+    write_report(tmp_path / "alone.html", model, recording_of(X))
+    text = (tmp_path / "alone.html").read_text()
+    assert "<dd>no other of 2 agrees</dd>" in text
+    assert "No other of 2 starts agrees with the best one." in text
 
 
 def test_warnings_in_plain_words(model):

@@ -1,40 +1,18 @@
-"""CNMF: the fit, and what users read of its parameters and results."""
+"""CNMF: what users read of its parameters and results, and how a fit is asked for."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
-
 from motifold._compat import with_callbacks
-from motifold.data.factors import check_fixed
-from motifold.data.observed import observed_shares
 from motifold.engines.cuda.place import on_host
-from motifold.estimator.advice import (
-    warn_if_empty,
-    warn_if_ill_posed,
-    warn_if_not_converged,
-    warn_if_too_large,
-    warn_if_turned,
-)
 from motifold.estimator.applying import Applying
-from motifold.estimator.border import first_segment
-from motifold.estimator.callbacks import Callbacks, Watcher
-from motifold.estimator.estimating import Estimating
+from motifold.estimator.fitting import Fitting
 from motifold.estimator.streams import Streams
-from motifold.fit import Acceleration, Clock, Loop, LoopState, Rules, SearchState, search
-from motifold.fit.progress import ProgressBar
-from motifold.fit.results import fitted_attributes
-from motifold.fit.starts import agreement_of
 from motifold.model import Array
-from motifold.solvers import find_solver
-
-# Attributes that are arrays of the kind that X is.
-_IN_KIND = {"components_", "activations_", "background_"}
 
 
-class CNMF(Callbacks, Streams, Estimating, Applying):
+class CNMF(Fitting, Streams, Applying):
     """Convolutive nonnegative matrix factorisation.
 
     Explains a recording X (time × features, nonnegative) by a few *motifs*, each a short
@@ -308,92 +286,3 @@ class CNMF(Callbacks, Streams, Estimating, Applying):
             data = self._recording(given, place)
             problem = self._problem(data, None, activation_support, place)
         return self._transform(problem, place)
-
-    def _fit(
-        self,
-        X: Any,
-        y: Any,
-        lengths: Any,
-        segments: Any,
-        mask: Any,
-        components_init: Any,
-        activations_init: Any,
-        activation_support: Any,
-        watcher: Watcher | None = None,
-    ) -> CNMF:
-        clock = Clock(self.max_time)
-        self._validate_params()
-        loss = self._loss()
-        solver = find_solver(self.solver, loss, signed=bool(self.allow_negative))
-        given = self._unpacked(X, lengths, segments, mask)
-        X = given.X
-        place = self._place(X)
-        warn_if_too_large(self._demand(given, place))
-        with place:
-            data = self._recording(given, place)
-        fixed = None
-        if self.fixed_components is not None:
-            has_start = components_init is not None
-            fixed = check_fixed(self.fixed_components, self.n_components, has_start)
-        with place:  # X is looked at where it is
-            problem = self._problem(data, fixed, activation_support, place)
-        W, H = self._given_factors(problem, components_init, activations_init)
-        warn_if_ill_posed(self)
-        if len(data.layout.lengths) == 1:
-            warn_if_turned(data.T, data.N)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
-        record = SearchState(seeds.tolist())
-        if watcher is not None:
-            record = watcher.begin(record)
-        rules = Rules(
-            max_iter=self.max_iter,
-            tol=self.tol,
-            acceleration=Acceleration() if self.acceleration == "auto" else None,
-            center=self.center,
-        )
-        keep_order = components_init is not None or activation_support is not None
-
-        def store(state: LoopState) -> None:
-            attributes = fitted_attributes(
-                engine, state, normalize=self.normalize, keep_order=keep_order
-            )
-            validate_data(self, first_segment(X), reset=True, skip_check_array=True)
-            self.running_ = None  # a stream begins anew
-            for name, value in (attributes | given.attributes).items():
-                setattr(self, name, place.back(value) if name in _IN_KIND else value)
-            masks = [segment.observed for segment in data.segments]
-            self.observed_ = observed_shares(attributes["components_"], masks, self.lengths_)
-            self.start_losses_ = record.all_losses
-            self.preparation_ = self.held_out_ = None  # what is known of another fit's data
-
-        with (
-            place,
-            self._workers(problem) as workers,
-            ProgressBar(
-                self.max_iter,
-                self.n_init,
-                bool(self.verbose),
-                tol=self.tol,
-                max_time=self.max_time,
-            ) as bar,
-        ):
-            engine = place.engine(problem, workers, solver)
-            callback = self._callback(X, y, bar, engine, watcher)
-            watched = place.watched(engine, record, callback, watcher is not None)
-            loop = Loop(engine, solver, rules, watched)
-
-            def work() -> None:
-                try:
-                    state = search(loop, record, W, H, clock)
-                except KeyboardInterrupt:
-                    if record.leader is not None:
-                        store(record.leader)
-                    raise
-                store(state)
-
-            place.safely(engine, work)
-            if self.n_init > 1:
-                bar.tell(agreement_of(record.all_losses, self.beta_loss).sentence)
-        warn_if_empty(self)
-        warn_if_not_converged(self)
-        return self

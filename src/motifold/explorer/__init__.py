@@ -40,7 +40,8 @@ def explore(
         A fitted model, or its file.
     X : Recording, array-like or sparse matrix of shape (n_samples, n_features), or list of such
         What to look at: the recording of the fit, or another one. One that is mapped into memory,
-        or read lazily (``motifold.io.read``), stays on disk.
+        or read lazily (``motifold.io.read``), stays on disk. A ``Recording`` is prepared as the
+        model's data was (``preparation_``); others are taken as they are.
     rate : float or None
         Time bins per second, where X is no ``Recording``.
     compare : CNMF, path or None

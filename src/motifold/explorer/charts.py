@@ -27,7 +27,8 @@ from motifold.plots.style import round_ticks
 hv.extension("bokeh", logo=False)
 
 _FIRST_VIEW = 60  # motifs, end to end, that the first view holds at least
-_NAMED = 40  # features in view, up to which each has its name at the axis
+_NAMED = 40  # features in view, up to which they have their names at the axis
+_NAMES = 20  # at most, or they would lie over one another
 _LANE_PIXELS, _LANES_LEAST, _LANES_MOST = 56, 170, 620
 _TOOLS = ["xpan", "xwheel_zoom", "box_zoom", "reset"]
 _FONT = {"labels": "9pt", "ticks": "8.5pt", "title": "10pt"}
@@ -259,7 +260,7 @@ class Charts:
             values = features.axis[order]
             return [(p + 0.5, text) for p, text in round_ticks(values, view.bottom, view.top - 1)]
         n = view.top - view.bottom
-        step = 1 if n <= _NAMED else -(-n // 10)
+        step = -(-n // _NAMES) if n <= _NAMED else -(-n // 10)
         if n > _NAMED and not self.is_sorted:
             step = int(10 ** np.ceil(np.log10(step)))
             step = step // 2 if n / step < 5 else step

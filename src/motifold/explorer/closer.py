@@ -20,6 +20,10 @@ from motifold.report.markup import tag
 _WIDTH, _HEIGHT = 215, 250
 _ADVICE = "Click a mark over the activations, or go through the events one by one."
 _DARKEST = 99.5
+_LEGEND = (
+    "Features from top to bottom, as above. At the right each row is an event, from the first "
+    "down: how much of the motif there is at each lag. The row of this event has black ends."
+)
 
 
 class Closer:
@@ -53,11 +57,13 @@ class Closer:
         self.reject = _button("Reject", lambda: judged("rejected"), "danger")
         self.undo = _button("Take back", lambda: judged(None), "light")
         self._pictures[:] = [self._picture(name) for name in _PICTURES]
+        self._legend = pn.pane.HTML(tag("p", _LEGEND, class_="told"), visible=False)
         buttons = pn.Row(self.before, self.after, self.accept, self.reject, self.undo)
         self.column = pn.Column(
             pn.Row(pn.pane.HTML(tag("h2", "Event"), width=60), buttons, self._players),
             self._told,
             self._pictures,
+            self._legend,
             sizing_mode="stretch_width",
             css_classes=["closer"],
         )
@@ -70,14 +76,15 @@ class Closer:
             button.disabled = chosen is None
         if chosen is None:
             self._told.object = tag("p", _ADVICE)
-            self._players.object, self._pictures.visible = "", False
+            self._players.object = ""
+            self._pictures.visible = self._legend.visible = False
             return
         self._snippet = snippet(self.session, *chosen)
         self._told.object = self._sentence(*chosen)
         if self._sound is not None:
             self._players.object = players(clips(self.session, self._sound, *chosen))
         self._tick.event(count=self._tick.count + 1)
-        self._pictures.visible = True
+        self._pictures.visible = self._legend.visible = True
 
     def _sentence(self, k: int, i: int) -> str:
         assert self._snippet is not None
@@ -85,7 +92,7 @@ class Closer:
         likeness = self._snippet.likeness
         verdict = found.verdicts[i] or "not judged yet"
         at = self.session.subject.clock.told(int(found.bins[i]))
-        told = f" {i + 1} of {len(found.bins)}, at {at}"
+        told = f", event {i + 1} of {len(found.bins)}, at {at}"
         told += f": strength {found.strengths[i]:.3g}, likeness to the motif {likeness:.2f}"
         if len(self._snippet.others):
             told += f" (the others: {np.median(self._snippet.others):.2f})"

@@ -61,11 +61,13 @@ def pairs_file(one: Subject, other: Subject, order: Order | None) -> bytes:
     first, second = (np.asarray(subject.model.components_) for subject in (one, other))
     L = max(first.shape[1], second.shape[1])
     padded = [np.pad(W, ((0, 0), (0, L - W.shape[1]), (0, 0))) for W in (first, second)]
-    if order is not None:
-        padded = [W[:, :, order] for W in padded]
-    axis = None if order is not None else one.features.axis
-    label = None if order is None else f"{one.features.label} (sorted)"
-    figure = plot_match(*padded, rate=one.clock.rate, feature_axis=axis, feature_label=label)
+    figure = plot_match(
+        *padded,
+        rate=one.clock.rate,
+        feature_axis=None if order is not None else one.features.axis,
+        feature_label=one.features.label,
+        order="own" if order is None else order,
+    )
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=_DPI)
     return file.getvalue()

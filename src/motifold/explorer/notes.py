@@ -61,7 +61,7 @@ class Notes:
             start=0,
             end=_LONGEST * L * step,
             step=step,
-            format=f"0[.]{'0' * _digits(step)}",
+            format=f"0.[{'0' * _digits(step)}]" if _digits(step) else "0",
             sizing_mode="stretch_width",
         )
         self._summary = pn.pane.HTML(css_classes=["summary"])

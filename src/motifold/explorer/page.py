@@ -187,7 +187,7 @@ class Page:
         T, N = subject.fit.shape
         told = f"{T} bins × {N} features, {len(subject.model.components_)} motifs"
         if not subject.is_training:
-            told += "; not the recording of the fit: activations were found anew"
+            told += f"; {_of_the_fit(subject)}: activations were found anew"
         title = join(
             tag("h1", f"{self.titles[0]} on {subject.name}"), tag("p", told, class_="told")
         )
@@ -262,6 +262,14 @@ class Page:
             pn.pane.PNG(picture, width=min(1000, 120 + 110 * len(self.match.order))),
             sizing_mode="stretch_width",
         )
+
+
+def _of_the_fit(subject: Subject) -> str:
+    """What a recording has to do with the fit whose activations it does not have."""
+    held = subject.model.held_out_
+    if held is None or held.n_samples != len(subject.fit.H):
+        return "not the recording of the fit"
+    return f"{100 * held.share:.0f}% of the recording of the fit was held out"
 
 
 def _styled(*parts: Any) -> None:

@@ -27,6 +27,7 @@ from motifold.findings.annotations import (
     read_annotations,
     write_annotations,
 )
+from motifold.findings.peaks import default_refractory
 from motifold.findings.table import Table
 from motifold.plots.style import colour
 
@@ -125,11 +126,11 @@ class Session:
     def refractory(self, k: int) -> float:
         """Seconds (or bins) that two events of a motif are apart at least."""
         rest = self._annotations.motifs[k].refractory
-        return self._half_motif if rest is None else rest
-
-    @property
-    def _half_motif(self) -> float:
-        return self.subject.clock.position(self.subject.model.components_.shape[1] / 2)
+        if rest is not None:
+            return rest
+        motifs = self.subject.model.components_
+        members = self._annotations.members(k)
+        return self.subject.clock.position(max(default_refractory(motifs[j]) for j in members))
 
     def level(self, k: int) -> float:
         """The activation from which on a peak of motif k is an event."""

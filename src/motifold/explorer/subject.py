@@ -20,6 +20,7 @@ from motifold.findings.annotations import recording_key
 from motifold.findings.decomposition import Decomposition, stacked
 from motifold.findings.order import correlation_of, picture_order
 from motifold.findings.rows import RowsOnDemand
+from motifold.findings.unseen import prepared_recording
 from motifold.io import Recording
 from motifold.model.measures import Power
 from motifold.plots.style import Features, scale
@@ -47,12 +48,19 @@ class Subject:
     features: Features
     source: str
     is_training: bool
-    recording: Recording | None = None  # as it was read; None of a sparse matrix
+    recording: Recording | None = None  # prepared as the model's data; None of a sparse matrix
+    given: Any = None  # the rows before that
 
     @classmethod
     def of(cls, model: CNMF, X: Any, rate: float | None = None) -> Subject:
-        """From a ``Recording``, an array, a sparse matrix, or a list of segments."""
+        """From a ``Recording``, an array, a sparse matrix, or a list of segments.
+
+        A ``Recording`` is prepared as the model's data was; others are taken as they are.
+        """
         recording = X if isinstance(X, Recording) else _as_recording(X, rate)
+        given = None if recording is None else recording.X
+        if isinstance(X, Recording) and model.preparation_ is not None:
+            recording = prepared_recording(model, X.checked())
         rows = RowsOnDemand.of(X) if recording is None else recording.X
         lengths = _lengths(X, recording, len(rows))
         fit, is_training = _taken_apart(model, rows, lengths, recording)
@@ -71,6 +79,7 @@ class Subject:
             "X" if recording is None else recording.source,
             is_training,
             recording,
+            given,
         )
 
     @property
@@ -92,7 +101,7 @@ class Subject:
     @cached_property
     def key(self) -> str:
         """By which annotations know the recording."""
-        return recording_key(self.X.rows)
+        return recording_key(self.X.rows if self.given is None else self.given)
 
     @cached_property
     def darkest(self) -> float:

@@ -16,8 +16,11 @@ from motifold.model.losses import SQUARED, Loss, loss_of
 # of the range of all: differences far below what a motif gives are no reason for one more.
 _NEARLY = 0.03
 # A motif more must predict as much as this share of what a motif predicts on average: variants of
-# one motif (it is warped, say) predict a little more, too.
+# one motif (it is warped, say) predict a little more, too. Or it must predict as much as this share
+# of all that was left, if that is no trifle: of two motifs without noise the weaker may be a tenth
+# of the data, and is all that is left by the stronger. (Without noise a variant takes a third.)
 _WORTH_A_MOTIF = 1 / 3
+_WORTH_OF_REST = 2 / 3
 # A length will do if it predicts held-out data as well as the best, up to this share.
 _NEARLY_PREDICTED = 0.1
 # What is predicted by chance: below, no length predicts anything.
@@ -104,14 +107,16 @@ class MotifCurve:
         """The smallest K beyond which no motifs more are worth it.
 
         More motifs are, if they predict more by the standard error of the difference, and each by a
-        third of what one predicts on average.
+        third of what one predicts on average, or two thirds of what those before it leave.
         """
         mean, n = self.mean, self.predicted.shape[1]
         for i, K in enumerate(self.n_components[:-1]):
             gains = self.predicted[i + 1 :] - self.predicted[i]
             error = gains.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(gains))
             more = self.n_components[i + 1 :]
-            worth = _WORTH_A_MOTIF * (more - K) / more * mean[i + 1 :]
+            of_motifs = _WORTH_A_MOTIF * (more - K) / more * mean[i + 1 :]
+            of_rest = (1 - (1 - _WORTH_OF_REST) ** (more - K)) * (1 - mean[i])
+            worth = np.minimum(of_motifs, np.maximum(of_rest, _NEARLY * mean.max()))
             if not (gains.mean(axis=1) > np.maximum(error, worth)).any():
                 return int(K)
         return int(self.n_components[-1])

@@ -93,8 +93,9 @@ class Sweep:
         ``n_components``: 0 if fewer than a quarter of the runs have a motif that is significant in
         the block held out. Else the smallest beyond which motifs are not worth it: more of them do
         not predict more of the held-out blocks (``predicted``) by the standard error of the
-        difference, or each by less than a third of what a motif predicts on average; of the
-        seeds that share a block, the one that fitted its training data best counts. With
+        difference, or do, but each by less than a third of what a motif predicts on average and
+        less than two thirds of what was left (or 3 % of all); of the seeds that share a block, the
+        one that fitted its training data best counts. With
         ``test="entries"``, the smallest whose test error exceeds the lowest by no more than the
         standard error of the difference, or 3 % of the curve's range; without held-out data, or
         with several losses, that with the lowest DISSX. ``n_lags``: the least that

@@ -29,6 +29,11 @@ _FAR, _FIRST_ACTIVATIONS, _PROGRESS, _WORTH = 0.3, Inner(max_sweeps=12), 0.99, 2
 _BINS_OF_MOTIFS = 10
 # It may take this share of the time that is left.
 _TIME_ON_LESS = 1 / 4
+# A motif is cut off if lags at one end of its window are silent (below a share of the power of an
+# average one), the lag at the other end is not (above another share), and otherwise it fills its
+# window: no more than this share of the lags is silent, and half of them are not weak either. How
+# often motifs are moved for it, and iterations on the part in which that has to pay.
+_SILENT, _CUT_OFF, _FEW, _MENDS, _TO_MEND = 0.1, 0.5, 0.25, 2, 3
 # Iterations in which J may come back to where it was before motifs were centred, and how often that
 # is tried when the fit has converged.
 _ADAPT, _LAST_CENTRINGS = 8, 5
@@ -44,6 +49,29 @@ def started_on_less(descent: Descent, state: LoopState, clock: Clock) -> LoopSta
     accelerated = descent.rules.acceleration
     if state.iteration or accelerated is None or not descent.leaps or state.now.kkt_H <= _FAR:
         return None
+    found = motifs_of_less(descent, state.now.W, state.now.H, clock)
+    if found is None:
+        return None
+    new = with_first_activations(descent, state, *found)
+    return replace(new, iteration=1) if descent.falls(state.now, new.now) else None
+
+
+def motifs_of_less(
+    descent: Descent,
+    W: Motifs,
+    H: Activations,
+    clock: Clock,
+    *,
+    worth: float = _WORTH,
+    mend: bool = False,
+) -> tuple[Motifs, Array | None] | None:
+    """Motifs after some iterations on less than the whole, and the level of their activations.
+
+    None if there is nothing less than the whole. ``worth``: all iterations on a part together, in
+    iterations on the whole. ``mend``: motifs that their window cuts off are moved into it.
+    """
+    accelerated = descent.rules.acceleration
+    assert accelerated is not None
     engine, n_iterations = descent.engine, accelerated.first_iterations
     part = engine.part()
     less: Engine = engine
@@ -51,50 +79,86 @@ def started_on_less(descent: Descent, state: LoopState, clock: Clock) -> LoopSta
     if part is not None:
         less, rows = part
         fixed = _BINS_OF_MOTIFS * engine.model.K * engine.model.L
-        worth = _WORTH * (engine.facts.T + fixed) // (less.facts.T + fixed)
-        n_iterations = min(n_iterations, worth)
+        affordable = int(worth * (engine.facts.T + fixed) / (less.facts.T + fixed))
+        n_iterations = min(n_iterations, affordable)
     elif not engine.model.penalties.couple:
         return None
     less = less.with_penalties(less.model.penalties.uncoupled())
-    H = engine.take(state.now.H, rows)
-    W, H = _factors_of(descent, less, state.now.W, H, n_iterations, clock.part(_TIME_ON_LESS))
+    small = Descent(less, descent.solver, replace(descent.rules, tol=0), judged=False)
+    clock = clock.part(_TIME_ON_LESS)
+    state = _iterated(small, small.start(W, engine.take(H, rows)), n_iterations, clock)
+    if mend:
+        state = _moved_into_windows(small, state, clock)
     # What is not known yet is as large as what is, on the average: where activations are dense a
     # start at zero would give nearly all to the motif that is swept first. Penalties on what motifs
     # share have not been felt yet: they find their way from zero.
-    level = None if engine.model.penalties.couple else less.means(H)
-    new = with_first_activations(descent, state, W, level)
-    return replace(new, iteration=1) if descent.falls(state.now, new.now) else None
+    level = None if engine.model.penalties.couple else less.means(state.now.H)
+    return state.now.W, level
 
 
-def _factors_of(
-    descent: Descent, less: Engine, W: Motifs, H: Activations, n_iterations: int, clock: Clock
-) -> tuple[Motifs, Activations]:
-    """The factors after some iterations on another engine."""
-    rules = replace(descent.rules, tol=0)
-    small = Descent(less, descent.solver, rules, judged=False)
-    state = small.start(W, H)
+def _iterated(small: Descent, state: LoopState, n_iterations: int, clock: Clock) -> LoopState:
+    """The state after so many iterations, or fewer if they no longer pay."""
     objectives = [state.now.objective]
     while (
-        state.iteration < n_iterations
+        len(objectives) <= n_iterations
         and not state.over
         and not clock.expired
         and objectives[-1] < _PROGRESS * min(objectives[:-5], default=np.inf)
     ):
         state = small.iterate(state, clock)
         objectives.append(state.now.objective)
-    return state.now.W, state.now.H
+    return state
+
+
+def _moved_into_windows(small: Descent, state: LoopState, clock: Clock) -> LoopState:
+    """The state with motifs moved that their window cuts off, as long as J is lower for it."""
+    engine = small.engine
+    for _ in range(_MENDS):
+        shifts = into_window(engine.motifs(state.now.W), engine.model.learnt)
+        if not shifts:
+            break
+        start = small.start(*engine.shift(state.now.W, state.now.H, shifts))
+        new = _iterated(small, start, _TO_MEND, clock)
+        if not new.now.objective < state.now.objective:
+            break
+        state = new
+    return state
+
+
+def into_window(motifs: Array, learnt: np.ndarray) -> dict[int, int]:
+    """By how many lags motifs (N, L, K) are to move that seem to be cut off at one end.
+
+    The window has silent lags at the other end, room for what is cut off.
+    """
+    power = np.einsum("nlk,nlk->lk", motifs, motifs, dtype=np.float64)
+    heard = power > _SILENT * power.mean(axis=0)
+    strong = power > _CUT_OFF * power.mean(axis=0)
+    found = {}
+    for k in learnt:
+        before, after = np.argmax(heard[:, k]), np.argmax(heard[::-1, k])
+        if max(before, after) > _FEW * len(power) or 2 * strong[:, k].sum() < len(power):
+            continue
+        if before and strong[-1, k]:
+            found[int(k)] = -int(before)
+        elif after and strong[0, k]:
+            found[int(k)] = int(after)
+    return found
 
 
 def with_first_activations(
     descent: Descent, state: LoopState, W: Motifs, level: Array | None = None
 ) -> LoopState:
     """The state at these motifs, with activations from a few sweeps that began at a level (K,)."""
-    engine = descent.engine
+    return descent.moved(state, descent.at(W, first_activations(descent.engine, W, level)))
+
+
+def first_activations(engine: Engine, W: Motifs, level: Array | None = None) -> Activations:
+    """Activations of these motifs from a few sweeps that began at a level (K,), or at zero."""
     problem = engine.activation_problem(W)
     H = engine.zeros() if level is None else engine.level(level)
     for _ in range(4 if engine.hides else 1):
         H = engine.sweep(H, problem, HALS("tiles"), _FIRST_ACTIVATIONS)
-    return descent.moved(state, descent.at(W, H))
+    return H
 
 
 def revived(descent: Descent, state: LoopState, clock: Clock) -> LoopState | None:

@@ -13,8 +13,8 @@ import numpy as np
 
 from motifold.engines.base import Activations, ByRatios, Motifs
 from motifold.fit.clock import Clock
-from motifold.fit.moves import started_on_less
-from motifold.fit.solve import FIRST_LEAP, longer, shorter
+from motifold.fit.moves import first_activations, motifs_of_less
+from motifold.fit.solve import longer, shorter
 from motifold.fit.state import Goal, Iterate, LoopState, Pace, Patience
 from motifold.fit.step import Descent, Rules
 from motifold.fit.stop import Ending, StopReason
@@ -25,6 +25,10 @@ from motifold.solvers import HALS, Solver
 # time left that they may take, and the KKT residual of the motifs below which a start is near
 # enough to be left alone.
 _ON_SQUARES, _WORTH, _TIME_ON_SQUARES, _NEAR = (2, 4, 8), 0.01, 1 / 4, 0.05
+# All iterations on a part together, in iterations on the whole: with more, motifs suit the part.
+_ON_A_PART = 1
+# The first leap beyond a step, in units of the step itself.
+_FIRST_LEAP = 1.0
 
 
 class RatioDescent(Descent):
@@ -48,7 +52,7 @@ class RatioDescent(Descent):
             (W, H),
             self.engine.facts.scale,
             self.engine.reference_deviance,
-            Pace(FIRST_LEAP if self._faster else 0.0),
+            Pace(_FIRST_LEAP if self._faster else 0.0),
             Goal(self.rules.tol, ratio_tolerance(self.rules.tol), ending=Ending.KEPT),
             patience=Patience(now.objective),
             seconds=seconds,
@@ -112,18 +116,27 @@ class RatioDescent(Descent):
         clock = clock.part(_TIME_ON_SQUARES)
         now = state.now
         W = engine.put_motifs(self.engine.motifs(now.W) * weights[:, None, None])
-        course = small.start(W, now.H)
-        n_iterations = _ON_SQUARES[state.iteration]
+        found = None
         if not state.iteration:
-            started = started_on_less(small, course, clock)
-            course, n_iterations = (course, n_iterations) if started is None else (started, 0)
+            found = motifs_of_less(small, W, now.H, clock, worth=_ON_A_PART, mend=True)
+        if found is not None:
+            W, H = found[0], first_activations(engine, *found)
+        else:
+            W, H = self._burst(small, W, now.H, _ON_SQUARES[state.iteration], clock)
+        new = self.at(*self.engine.from_squares(W, H, weights, now.W))
+        return self._reached(state, new, np.inf) if new.objective < now.objective else None
+
+    @staticmethod
+    def _burst(
+        small: Descent, W: Motifs, H: Activations, n_iterations: int, clock: Clock
+    ) -> tuple[Motifs, Activations]:
+        """The factors after so many iterations, or fewer if the time is up."""
+        course = small.start(W, H)
         for _ in range(n_iterations):
             if course.over or clock.expired:
                 break
             course = small.iterate(course, clock)
-        found = course.now
-        new = self.at(*self.engine.from_squares(found.W, found.H, weights, now.W))
-        return self._reached(state, new, np.inf) if new.objective < now.objective else None
+        return course.now.W, course.now.H
 
     def judged(self, old: Iterate, new: Iterate) -> tuple[Iterate, Iterate]:
         """As they are: the divergence does not cancel."""

@@ -58,12 +58,13 @@ class StartAgreement:
         """In words."""
         if self.n_starts == 1:
             return "One start: nothing tells whether another one would end alike (n_init)."
-        told = f"{self.agreeing} of {self.n_starts} starts agree"
-        if self.given_up:
-            told += f" ({self.given_up} given up early)"
+        given_up = f" ({self.given_up} given up early)" if self.given_up else ""
         if self.is_alone:
-            told += ": no other ended like the best one. Others may be better still: raise n_init"
-        return f"{told}."
+            return (
+                f"No other of {self.n_starts} starts agrees with the best one{given_up}. Others "
+                "may be better still: raise n_init."
+            )
+        return f"{self.agreeing} of {self.n_starts} starts agree{given_up}."
 
 
 def agreement_of(losses: Any, beta_loss: str | float = SQUARED.name) -> StartAgreement:

@@ -241,15 +241,25 @@ class _Child:
             with selectors.DefaultSelector() as selector:
                 selector.register(fd, selectors.EVENT_READ)
                 if not selector.select(seconds):
-                    self.end()
-                    raise RecordingError(
-                        f"{self._path}: reading it gave no sign of life for {seconds:.0f} seconds, "
-                        "and was ended. The file is damaged, or of another kind: copy it again."
-                    )
+                    raise self._late(seconds)
         piece = os.read(fd, _PIECE)
         if not piece:
             raise self.damaged(_how_it_ended(self._process.wait()))
         return piece
+
+    def _late(self, seconds: float) -> RecordingError:
+        """The error for a child that says nothing; before it is ready the file is not to blame."""
+        self.end()
+        if self._ready:
+            return RecordingError(
+                f"{self._path}: reading it gave no sign of life for {seconds:.0f} seconds, "
+                "and was ended. The file is damaged, or of another kind: copy it again."
+            )
+        return RecordingError(
+            f"{self._path}: the process that was to read it had not started after {seconds:.0f} "
+            "seconds, and was ended. The file was not opened: try again when the machine is less "
+            "busy, or read it without isolation."
+        )
 
     def damaged(self, what: str) -> RecordingError:
         """The error for a child that cannot go on, or that is not to be believed."""

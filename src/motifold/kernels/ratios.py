@@ -273,36 +273,86 @@ def add_feature_sums(X, scale, total, squares):
 
 
 @kernel
+def _counts_from(row, means, weights, scale):
+    """One row for β = 1: its divergence from the means."""
+    kind = row.dtype.type
+    half, third, quarter = kind(1 / 2), kind(1 / 3), kind(1 / 4)  # whole numbers would widen them
+    small = kind(1e-3)
+    total = kind(0)
+    for n in range(row.size):
+        x, mean = scale * row[n], means[n]
+        u = (x - mean) / mean
+        part = x * log(x / mean) + (mean - x)
+        near = mean * u * u * (half - u * (half * third - u * third * quarter))
+        total += weights[n] * (near if abs(u) < small else part)
+    return total
+
+
+@kernel
+def _spectrum_from(row, means, weights, scale):
+    """One row for β = 0."""
+    kind = row.dtype.type
+    half, third, quarter = kind(1 / 2), kind(1 / 3), kind(1 / 4)
+    small = kind(1e-3)
+    total = kind(0)
+    for n in range(row.size):
+        x, mean = scale * row[n], means[n]
+        u = (x - mean) / mean
+        part = u - log(x / mean)
+        near = u * u * (half - u * (third - u * quarter))
+        total += weights[n] * (near if abs(u) < small else part)
+    return total
+
+
+@kernel
+def _general_from(row, means, powers, weights, scale, beta):
+    """One row for any other β; powers are the means to the power of β − 1."""
+    kind = row.dtype.type
+    half, third, small = kind(1 / 2), kind(1 / 3), kind(1e-3)
+    total = kind(0)
+    for n in range(row.size):
+        x, mean, power = scale * row[n], means[n], powers[n]
+        u = (x - mean) / mean
+        part = x**beta + (beta - 1) * mean * power - beta * x * power
+        part /= beta * (beta - 1)
+        near = mean * power * u * u * (half + (beta - 2) * u * half * third)
+        total += weights[n] * (near if abs(u) < small else part)
+    return total
+
+
+@kernel
 def divergence_from(X, means, weights, observed, scale, beta):
     """Σ d_β(x | mean) of a block, each feature times its weight, 0 or 1; all of the data's type.
 
+    Near the mean, where much cancels, it is taken from a series.
     observed : (rows, N), or of no rows
     """
     total = 0.0
     masked = observed.shape[0] > 0
-    kind = X.dtype.type
-    half, third, quarter = kind(1 / 2), kind(1 / 3), kind(1 / 4)  # whole numbers would widen them
-    small = kind(1e-3)
+    powers = means ** (beta - 1)
+    live = weights.copy()
     for t in range(X.shape[0]):
-        row = X[t]
-        of_row = kind(0)
-        for n in range(row.size):
-            x, mean, weight = scale * row[n], means[n], weights[n]
-            if masked:
-                weight *= observed[t, n]
-            u = (x - mean) / mean
-            if beta == 1:
-                part = x * log(x / mean) + (mean - x)
-                near = mean * u * u * (half - u * (half * third - u * third * quarter))
-            elif beta == 0:
-                part = u - log(x / mean)
-                near = u * u * (half - u * (third - u * quarter))
-            else:
-                power = mean ** (beta - 1)
-                part = x**beta + (beta - 1) * mean * power - beta * x * power
-                part /= beta * (beta - 1)
-                near = mean * power * u * u * (half + (beta - 2) * u * half * third)
-            # Near the mean much cancels.
-            of_row += weight * (near if abs(u) < small else part)
-        total += of_row
+        if masked:
+            for n in range(live.size):
+                live[n] = weights[n] if observed[t, n] else X.dtype.type(0)
+        if beta == 1:
+            total += _counts_from(X[t], means, live, scale)
+        elif beta == 0:
+            total += _spectrum_from(X[t], means, live, scale)
+        else:
+            total += _general_from(X[t], means, powers, live, scale, beta)
+    return total
+
+
+@kernel
+def divergence_of_entries(columns, values, means, beta):
+    """Σ d_β(x | mean) − d_β(0 | mean) over entries that are not zero, β > 0, in float64."""
+    total = 0.0
+    for i in range(values.size):
+        x, mean = np.float64(values[i]), means[columns[i]]
+        if x > 0 and beta == 1:
+            total += x * np.log(x / mean) - x
+        elif x > 0:
+            power = mean ** (beta - 1)
+            total += (x**beta - beta * x * power) / (beta * (beta - 1))
     return total

@@ -12,9 +12,11 @@ from matplotlib.figure import Figure, SubFigure
 from motifold.findings.averages import EventAverage
 from motifold.findings.order import feature_correlation
 from motifold.findings.table import Table
-from motifold.plots.printed import Style, in_style, points
+from motifold.plots.printed import Style, column_width, in_style, points
 from motifold.plots.style import Features, colour, draw_colorbar, prepared_figure, scale, shades
 
+_IN_A_ROW = 5  # motifs; in print fewer
+_LEAST = 1.7  # inches of a motif in print, so that its title can be read
 _LINES = 4  # up to so many channels are drawn as lines, more as an image
 
 
@@ -132,37 +134,55 @@ def plot_event_average(
     ['motif 0', 'colorbar']
     """
     M, _, N = average.mean.shape
-    figure = prepared_figure(figure, (1.5 + 2.6 * M, 3.4))
+    width = column_width()
+    most = _IN_A_ROW if width is None else max(1, int(width / _LEAST))
+    n_rows = -(-M // most)
+    n_columns = -(-M // n_rows)
+    figure = prepared_figure(figure, (1.5 + 2.6 * n_columns, 0.4 + 3.0 * n_rows))
     is_image = N > _LINES
-    grid = figure.add_gridspec(1, M + is_image, width_ratios=[1] * M + [0.05] * is_image)
+    widths = [1] * n_columns + [0.05] * is_image
+    grid = figure.add_gridspec(n_rows, len(widths), width_ratios=widths)
     norm = scale(average.mean)
-    label = feature_label or ("channel" if feature_axis is None else None)
-    features = Features.from_options(N, feature_axis, label)
-    if feature_axis is None and feature_correlation(np.concatenate(average.mean)).shows_an_order:
-        features = replace(features, upwards=True)
+    features = _channels(average, feature_axis, feature_label)
     step = float(average.times[1] - average.times[0])
     span = (float(average.times[0]) - step / 2, float(average.times[-1]) + step / 2)
     first = None
     for m, k in enumerate(average.motifs):
-        axes = figure.add_subplot(grid[0, m], sharey=first, label=f"motif {k}")
+        row, column = divmod(m, n_columns)
+        axes = figure.add_subplot(grid[row, column], sharey=first, label=f"motif {k}")
         first = first or axes
         if not is_image:
             _draw_lines(axes, average, m, features)
-            axes.tick_params(labelleft=m == 0)
+            axes.tick_params(labelleft=column == 0)
         else:
             image = features.draw_image(axes, average.mean[m], span, **shades(norm))
-            features.draw_labels(axes, shown=m == 0)
+            features.draw_labels(axes, shown=column == 0)
         axes.axvline(0, color="black", linewidth=1, linestyle=":")
         axes.set_title(f"motif {k}, n = {average.counts[m].max()}", fontsize="medium")
-        axes.set_xlabel("time from event (s)")
+        is_lowest = m + n_columns >= M
+        axes.tick_params(labelbottom=is_lowest)
+        if is_lowest:
+            axes.set_xlabel("time from event (s)")
     if is_image:
-        draw_colorbar(figure, image, grid[0, M], "mean value (data units)")
+        draw_colorbar(figure, image, grid[:, n_columns], "mean value (data units)")
     else:
         assert first is not None
-        first.set_ylabel("mean ± standard error (data units)")
+        told = "mean ± standard error (data units)"
+        if n_rows == 1:
+            first.set_ylabel(told)
+        else:
+            figure.supylabel(told, fontsize=first.yaxis.label.get_fontsize())
         if N > 1:
             axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     return figure
+
+
+def _channels(average: EventAverage, feature_axis: Any, feature_label: str | None) -> Features:
+    label = feature_label or ("channel" if feature_axis is None else None)
+    features = Features.from_options(average.mean.shape[2], feature_axis, label)
+    if feature_axis is None and feature_correlation(np.concatenate(average.mean)).shows_an_order:
+        return replace(features, upwards=True)
+    return features
 
 
 def _draw_lines(axes: Axes, average: EventAverage, m: int, features: Features) -> None:

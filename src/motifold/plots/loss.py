@@ -33,7 +33,7 @@ def plot_loss(
 
     Where a label has several fits, each is a thin line and the bold one is their median at each
     time, from when all have started; a fit that ended keeps its last loss. Labels differ in
-    colour, line style and marker, so that they can be told apart in grey print. Of a model with
+    colour, line style and marks, so that they can be told apart in grey print. Of a model with
     several starts (``n_init``) the course is that of the best one, and time counts from its start.
 
     Parameters
@@ -85,7 +85,8 @@ def plot_loss(
         ax = prepared_figure(None, _SIZE).add_subplot()
     log_x, log_y = _logarithmic(log, [curve for runs in groups.values() for curve in runs])
     for i, (label, runs) in enumerate(groups.items()):
-        _draw_group(ax, i, label, [_drawable(run, log_x, log_y) for run in runs])
+        drawable = [_drawable(run, log_x, log_y) for run in runs]
+        _draw_group(ax, i, label, drawable, has_marks=len(groups) > 1)
     _label_axes(ax, log_x, log_y, _loss_label(named.values()))
     if any(_has_starts(fit) for fits in named.values() for fit in _listed(fits)):
         ax.set_xlabel("time since the best start began (s)")
@@ -154,7 +155,7 @@ def _drawable(curve: Course, log_x: bool, log_y: bool) -> Course:
     return seconds[kept], loss[kept]
 
 
-def _draw_group(ax: Axes, i: int, label: str, runs: list[Course]) -> None:
+def _draw_group(ax: Axes, i: int, label: str, runs: list[Course], *, has_marks: bool) -> None:
     runs = [run for run in runs if run[0].size]
     if len(runs) > 1:
         for seconds, loss in runs:
@@ -167,7 +168,7 @@ def _draw_group(ax: Axes, i: int, label: str, runs: list[Course]) -> None:
         color=colour(i),
         linewidth=points(2.2),
         linestyle=LINE_STYLES[i % len(LINE_STYLES)],
-        marker=MARKERS[i % len(MARKERS)],
+        marker=MARKERS[i % len(MARKERS)] if has_marks else None,  # they tell labels apart
         markersize=points(6),
         markevery=(0.04 * (i % 4), 0.2),  # shares of the axes' diagonal, apart from each other
         label=label or "_this fit",
@@ -188,6 +189,8 @@ def _loss_label(groups: Iterable[Any]) -> str:
 def _label_axes(ax: Axes, log_x: bool, log_y: bool, label: str) -> None:
     ax.set_xlabel("time (s)")
     ax.set_ylabel(label)
+    if not log_x and ax.get_xlim()[0] > 0:
+        ax.set_xlim(left=0)  # the time before the first loss is the fit's, too
     if log_x:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter(FuncFormatter(_plainly))

@@ -23,6 +23,7 @@ from motifold.plots.printed import Style, column_width, in_style, points
 from motifold.plots.style import PALETTE, prepared_figure
 
 _SIDE_BY_SIDE = 5.0  # inches of print that several panels need
+_ROOM = 1.22  # the height of a panel with a name above its dots, as a share of the dots' own
 _SHARE = "share predicted (held out)"
 _CHOICE: dict[str, Any] = {"color": PALETTE[2], "linewidth": 6, "alpha": 0.3, "zorder": 0}
 
@@ -93,6 +94,8 @@ def plot_n_components(
             _name_all(axes, "all", values[-1])
         if name == "test_error":
             axes.set_ylim(top=min(axes.get_ylim()[1], 1.05))
+        if name != "n_significant":
+            _make_room_for_a_name(axes)
         _mark(axes, sweep.suggested.get("n_components"), values.max(), "most")
         axes.set_xlabel("number of motifs, K")
         axes.set_ylabel(panels[name])
@@ -229,6 +232,8 @@ def plot_motif_lengths(
         axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axes.set_ylabel(label)
         axes.set_ylim(bottom=-0.5)
+        if name != "length":
+            _make_room_for_a_name(axes)
     for axes in panels.values():
         _mark(axes, sweep.suggested.get("n_lags"), lags.max(), "longest")
         _whole_numbers(axes, lags)
@@ -263,8 +268,9 @@ def _draw_predicted(axes: Axes, table: Table) -> None:
     _draw_runs(axes, table["n_lags"], table["predicted"].astype(float))
     axes.plot(curve.n_lags, curve.mean, color=PALETTE[0], marker="o", markersize=points(5))
     axes.set_ylabel(_SHARE)
-    top = 1.15 * max(float(np.nanmax(table["predicted"].astype(float))), 0.01)  # room for a name
+    top = 1.02 * max(float(np.nanmax(table["predicted"].astype(float))), 0.01)
     axes.set_ylim(min(0.0, float(curve.mean.min())), top)
+    _make_room_for_a_name(axes)
 
 
 def _label_of_errors(table: Table) -> str:
@@ -290,6 +296,12 @@ def _whole_numbers(axes: Axes, values: Any) -> None:
         axes.set_xticks(values, labels=[f"{value:g}" for value in values])
     else:
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _make_room_for_a_name(axes: Axes) -> None:
+    """Two lines of small type above all that is drawn, where the suggested value is named."""
+    low, high = axes.get_ylim()
+    axes.set_ylim(top=low + _ROOM * (high - low))
 
 
 def _name_all(axes: Axes, name: str, last: float) -> None:

@@ -106,7 +106,8 @@ def _starts(facts: Facts) -> list[tuple[str, str]]:
     found = facts.starts
     if found is None or found.n_starts == 1:
         return []
-    return [("starts", f"{found.agreeing} of {found.n_starts} agree")]
+    told = f"{found.agreeing} of {found.n_starts} agree"
+    return [("starts", f"no other of {found.n_starts} agrees" if found.is_alone else told)]
 
 
 def _background(facts: Facts) -> list[tuple[str, str]]:

@@ -40,7 +40,7 @@ def overview(facts: Facts) -> Markup:
         draw_factors(facts.fit, features_of(facts), _whole(facts)),
         "Motifs, activations, data and reconstruction of the whole recording.",
         "The whole recording: motifs at the left, their activations on top in the same colours, "
-        f"the data, and what the model makes of it.{_grey(facts)}",
+        f"the data, and what the model makes of it.{_grey(facts, _whole(facts), lanes=True)}",
     )
 
 
@@ -51,7 +51,8 @@ def closer_look(facts: Facts) -> Markup | None:
     return picture(
         draw_factors(facts.fit, features_of(facts), _closer(facts)),
         "Motifs, activations, data and reconstruction of an excerpt.",
-        "A closer look at the stretch in which most happens.",
+        "A closer look at the stretch in which most happens."
+        f"{_grey(facts, _closer(facts), lanes=True)}",
     )
 
 
@@ -65,7 +66,7 @@ def reconstruction(facts: Facts) -> Markup:
         "What the model leaves over of the data, and the part of it that each motif makes.",
         f"On top what the model leaves over of {of} (on the scale of the data): it should look "
         "like noise; structure in it asks for more motifs or longer ones. Below the part that each "
-        f"motif makes.{_grey(facts)}",
+        f"motif makes.{_grey(facts, view)}",
     )
 
 
@@ -87,8 +88,8 @@ def significance(facts: Facts) -> Markup:
     return picture(
         plot_significance(facts.significance).figure,
         "Skewness of each motif's overlap with the data, and the distribution of its copies.",
-        "Grey: copies of the motif with shuffled lags. Dot: the motif itself, filled where it "
-        "is significant.",
+        "Grey: copies of the motif in which each feature is shifted by a random lag. Dot: the "
+        "motif itself, filled where it is significant.",
         narrow=True,
     )
 
@@ -109,8 +110,18 @@ def _closer(facts: Facts) -> View:
     return View.from_bins(*facts.excerpt, facts.recording.rate, _clock(facts))
 
 
-def _grey(facts: Facts) -> str:
-    return " Grey: missing." if facts.n_missing else ""
+def _grey(facts: Facts, view: View, *, lanes: bool = False) -> str:
+    """What is grey in a stretch, if anything is: in the data, and in the lanes of activations."""
+    mask, bins = facts.recording.mask, slice(view.start, view.stop)
+    is_missing = mask is not None and not mask[bins].all()
+    told = " Grey: missing." if is_missing else ""
+    if lanes and facts.fit.unknown(view.start, view.stop).any():
+        hidden = "missing data hides or " if is_missing else ""
+        told += (
+            f" Activations are grey where {hidden}the end of a segment cuts off most of the motif: "
+            "they rest on little and are no events."
+        )
+    return told
 
 
 def features_of(facts: Facts) -> Features:

@@ -66,10 +66,12 @@ def _of_the_test(facts: Facts) -> list[str]:
     if facts.unseen is not None and facts.unseen.kind == "held out":
         assert held is not None
         fitted = len(held.train) / held.n_samples
+        apart = held.n_samples - len(held.train) - len(held.test)
+        beside = f", and {apart} bins lie between the two and are in neither" if apart else ""
         told.append(
             f"The motifs were found in {100 * fitted:.0f}% of this recording; "
-            f"{100 * held.share:.0f}% was held out to test them. Pictures, events and shares "
-            "are of all of it."
+            f"{100 * held.share:.0f}% was held out to test them{beside}. Pictures, events and "
+            "shares are of all of it."
         )
     if facts.doubtful:
         told.append(

@@ -157,11 +157,11 @@ def _of_the_columns(facts: Facts) -> Markup:
         "explains alone."
     )
     if facts.fit.observed is not None:
-        told += " Observed: share of the motif that was."
+        told += " Observed: share of the motif that is not missing there."
     if facts.n_partial:
-        told += (
-            f" {facts.n_partial} more would be cut off by the end of a segment, and are left out."
-        )
+        one = facts.n_partial == 1
+        told += f" Left out {'is' if one else 'are'} {facts.n_partial} more, which the end of a "
+        told += "segment cuts off."
     return tag("p", told)
 
 

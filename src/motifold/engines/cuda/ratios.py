@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from motifold.engines.cpu.ratios.engine import RatioEngine
+from motifold.engines.cpu.ratios.engine import SMALL, RatioEngine
 from motifold.engines.cpu.ratios.passes import Ratios, settled_divergence
 from motifold.engines.cpu.ratios.reference import reference
 from motifold.engines.cuda.arrays import DeviceArrays
 from motifold.engines.cuda.engine import CUDAEngine
 from motifold.engines.cuda.resident import Block
 from motifold.model import Array
+from motifold.model.certificate import kkt_ratio
 
 
 class CUDARatioEngine(DeviceArrays, RatioEngine):
@@ -110,5 +111,36 @@ class CUDARatioEngine(DeviceArrays, RatioEngine):
         """Its data is this one's, but for the weights."""
         return CUDAEngine(problem, self.workers, self.device, self.data.weighed(problem))
 
+    def _levelled(self, W: Any, H: Any) -> tuple[Any, Any]:
+        """As they are: an iteration on the device is cheap."""
+        return W, H
+
     def _penalty_of_W(self, W: Any) -> float:
         return self.model.penalties.value_W(self.motifs(W))
+
+    # --- steps ------------------------------------------------------------------------------
+
+    def _kkt(self, F: Any, above: Any, below: Any, l1: Array, l2: Array, free: Any = None) -> float:
+        """By the operations of the device's arrays."""
+        if free is not None:
+            rows = self._here(free)
+            F, above, below = F[rows], above[rows], below[rows]
+        if not F.size:
+            return 0.0
+        axes = tuple(range(F.ndim - 1))
+        F = F.astype(np.float64, copy=False)
+        below = below + self._here(l1) + self._here(l2) * F
+        slope = (below - above) / np.maximum(below, 1e-300)
+        typical = F.mean(axis=axes)
+        part = np.minimum(F, np.maximum(F, typical) * slope)
+        return kkt_ratio(float(np.vdot(part, part)), float(np.vdot(F, F)))
+
+    def _beyond(self, F: Any, new: Any, beta: float, ratios: Ratios, l1: Array) -> Any:
+        """By the operations of the device's arrays."""
+        kind, axes = F.dtype.type, tuple(range(F.ndim - 1))
+        beyond = new + kind(beta) * (new - F)
+        np.maximum(beyond, kind(0.1) * new, out=beyond)
+        small = (SMALL * F.mean(axis=axes, dtype=np.float64)).astype(F.dtype)
+        below = ratios.below + self._here(l1.astype(F.dtype))
+        growth = ratios.above / np.maximum(below, kind(1e-30)) - 1
+        return np.maximum(beyond, np.clip(growth, 0, 1) * small, out=beyond)

@@ -11,19 +11,26 @@ from motifold.engines.base import Advance, Standing
 from motifold.engines.cpu.engine import CPUEngine
 from motifold.engines.cpu.memo import Memo
 from motifold.engines.cpu.problem import Problem
-from motifold.engines.cpu.ratios.passes import Ratios, of_activations, of_motifs
+from motifold.engines.cpu.ratios.passes import (
+    Ratios,
+    of_activations,
+    of_motifs,
+    two_ratios,
+    window_sums,
+)
 from motifold.engines.cpu.ratios.reference import reference
 from motifold.engines.cpu.statistics import data_correlation, data_products
 from motifold.engines.cpu.threads import Workers
 from motifold.engines.cpu.toeplitz import Padding, smoothed
-from motifold.model import Array
+from motifold.kernels.majoriser import column_sums, kkt_parts, leap_beyond
+from motifold.model import Array, Mask
 from motifold.model.certificate import kkt_ratio
 from motifold.model.losses import SQUARED
 
 # An entry that is zero and should grow starts again at this share of its component's mean, at most.
-_SMALL = 1e-2
+SMALL = 1e-2
 # Features and activations that squared error leaves at zero start at this share of the mean.
-_LEAST = 1e-3
+_LEAST = 1e-2
 
 
 @dataclass(frozen=True)
@@ -104,8 +111,8 @@ class RatioEngine(CPUEngine):
         """See ``_beyond``."""
         penalties, features = self.model.penalties, self.problem.learnable[0]
         of_W, of_H = self._of_motifs_at(W, H), self._of_activations_at(new.W, H)
-        far_W = _beyond(W, new.W, beta, of_W, self._here(penalties.l1_W), (0, 1))
-        far_H = _beyond(H, new.H, beta, of_H, self._here(penalties.l1_H), (0,))
+        far_W = self._beyond(W, new.W, beta, of_W, penalties.l1_W)
+        far_H = self._beyond(H, new.H, beta, of_H, penalties.l1_H)
         far_W[self._here(~features)] = 0
         self._keep_fixed(far_W, W)
         return self._constant_background(far_W, self._confined(far_H))
@@ -125,8 +132,8 @@ class RatioEngine(CPUEngine):
 
     def beyond(self, W: Array, H: Array, new: Array, beta: float) -> Array:
         """The same for activations alone."""
-        ratios, l1 = self._of_activations_at(W, H), self._here(self.model.penalties.l1_H)
-        far = self._confined(_beyond(H, new, beta, ratios, l1, (0,)))
+        ratios, l1 = self._of_activations_at(W, H), self.model.penalties.l1_H
+        far = self._confined(self._beyond(H, new, beta, ratios, l1))
         far[:, self.model.n_motifs :] = 1
         return far
 
@@ -206,7 +213,20 @@ class RatioEngine(CPUEngine):
         self._keep_fixed(new, before)
         least = (_LEAST * H.mean(axis=0, dtype=np.float64)).astype(H.dtype)
         H = self._confined(np.maximum(H, least))
-        return self._constant_background(new, H)
+        return self._levelled(*self._constant_background(new, H))
+
+    def _levelled(self, W: Array, H: Array) -> tuple[Array, Array]:
+        """The factors with every feature's X̂ at the sum of its X, where that is known to be best.
+
+        It is for β = 1 (least squares leave more or less than that). Changes W.
+        """
+        if two_ratios(self.problem) or self.model.fixed is not None:
+            return W, H
+        fitted = np.einsum("nlk,lk->n", W, window_sums(self.problem, H))
+        total = self.facts.T * reference(self.problem).means
+        scales = np.divide(total, fitted, out=np.ones(len(W)), where=(fitted > 0) & (total > 0))
+        W *= scales.astype(W.dtype)[:, None, None]
+        return W, H
 
     # --- the parts --------------------------------------------------------------------------
 
@@ -285,53 +305,52 @@ class RatioEngine(CPUEngine):
         penalties, learnt = self.model.penalties, self.model.learnt
         residual = 0.0
         if learnt.size:
-            l1, l2 = self._here(penalties.l1_W[learnt]), self._here(penalties.l2_W[learnt])
-            learnt = self._here(learnt)
-            part = (W[..., learnt], ratios.above[..., learnt], ratios.below[..., learnt])
-            residual = _kkt(*part, l1, l2, (0, 1))
+            l1, l2 = penalties.l1_W[learnt], penalties.l2_W[learnt]
+            here = self._here(learnt)
+            part = (W[..., here], ratios.above[..., here], ratios.below[..., here])
+            residual = self._kkt(*part, l1, l2)
         if self.model.background:
             level, above, below = (f[:, 0, -1:] for f in (W, ratios.above, ratios.below))
-            none = self._here(np.zeros(1))
-            residual = max(residual, _kkt(level, above, below, none, none, (0,)))
+            residual = max(residual, self._kkt(level, above, below, np.zeros(1), np.zeros(1)))
         return residual
 
     def _kkt_H(self, H: Array, ratios: Ratios) -> float:
         penalties, n = self.model.penalties, self.model.n_motifs
-        free = self._here(self.problem.allowed & self.problem.learnable[1])
-        parts = H[free, :n], ratios.above[free, :n], ratios.below[free, :n]
-        return _kkt(*parts, self._here(penalties.l1_H[:n]), self._here(penalties.l2_H[:n]), (0,))
+        free = self.problem.allowed & self.problem.learnable[1]
+        parts = H[:, :n], ratios.above[:, :n], ratios.below[:, :n]
+        return self._kkt(*parts, penalties.l1_H[:n], penalties.l2_H[:n], free)
 
+    def _kkt(
+        self,
+        F: Array,
+        above: Array,
+        below: Array,
+        l1: Array,
+        l2: Array,
+        free: Mask | None = None,
+    ) -> float:
+        """√(Σ min(F, s·∇/below)² / ΣF²), with s the entry, or its component's mean if that is more.
 
-def _kkt(
-    F: Array, above: Array, below: Array, l1: Array, l2: Array, axes: tuple[int, ...]
-) -> float:
-    """√(Σ min(F, s·∇/below)² / ΣF²), with s the entry, or its component's mean where that is more.
+        A majoriser moves an entry by F·∇/below. One that is zero is not moved, whatever the
+        gradient; there the move of an entry of the mean's size counts. ``free``: rows that count.
+        """
+        K = F.shape[-1]
+        parts = (factor.reshape(-1, K) for factor in (F, above, below))
+        rows = np.empty(0, dtype=bool) if free is None or free.all() else free
+        return kkt_ratio(*kkt_parts(*parts, l1.astype(float), l2.astype(float), rows))
 
-    A majoriser moves an entry by F·∇/below. One that is zero is not moved, whatever the gradient;
-    there the move of an entry of the mean's size counts.
-    """
-    if not F.size:
-        return 0.0
-    F = F.astype(np.float64, copy=False)
-    below = below + l1 + l2 * F
-    slope = (below - above) / np.maximum(below, 1e-300)
-    typical = F.mean(axis=axes)
-    part = np.minimum(F, np.maximum(F, typical) * slope)
-    return kkt_ratio(float(np.vdot(part, part)), float(np.vdot(F, F)))
+    def _beyond(self, F: Array, new: Array, beta: float, ratios: Ratios, l1: Array) -> Array:
+        """Beyond ``new`` by β times the step to it.
 
-
-def _beyond(
-    F: Array, new: Array, beta: float, ratios: Ratios, l1: Array, axes: tuple[int, ...]
-) -> Array:
-    """Beyond ``new`` by β times the step to it.
-
-    A majoriser never moves an entry that is zero. Here it starts again where it should grow, the
-    larger the steeper the gradient. Nothing becomes zero: where X̂ is left to others, and these are
-    zero too, the divergence has no end.
-    """
-    kind = F.dtype.type
-    beyond = new + kind(beta) * (new - F)
-    np.maximum(beyond, kind(0.1) * new, out=beyond)
-    small = (_SMALL * F.mean(axis=axes, dtype=np.float64)).astype(F.dtype)
-    growth = ratios.above / np.maximum(ratios.below + l1.astype(F.dtype), kind(1e-30)) - 1
-    return np.maximum(beyond, np.clip(growth, 0, 1) * small, out=beyond)
+        A majoriser never moves an entry that is zero. Here it starts again where it should grow,
+        the larger the steeper the gradient. Nothing becomes zero: where X̂ is left to others, and
+        these are zero too, the divergence has no end.
+        """
+        K, kind = F.shape[-1], F.dtype
+        flat = F.reshape(-1, K), new.reshape(-1, K), kind.type(beta)
+        small = SMALL / max(len(flat[0]), 1) * column_sums(flat[0])
+        far = np.empty(F.shape, dtype=kind)
+        rows = (factor.reshape(-1, K) for factor in (ratios.above, ratios.below))
+        numbers = l1.astype(kind), small.astype(kind)
+        leap_beyond(*flat, *rows, *numbers, far.reshape(-1, K))
+        return far

@@ -13,6 +13,7 @@ from motifold.engines.cpu.passes import WorkList, add_to_rows_before, batches, w
 from motifold.engines.cpu.problem import Problem
 from motifold.engines.cpu.ratios.reference import reference
 from motifold.engines.cpu.threads import SECONDS_OF_MULTIPLICATION, Workers
+from motifold.kernels.majoriser import column_sums, sum_of_fit
 from motifold.kernels.ratios import ratio_pass_one, ratio_pass_two
 from motifold.model import Array
 from motifold.model.motifs import oldest_first
@@ -38,12 +39,12 @@ class Ratios:
 
 def of_motifs(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
     """Pass 1: products of the ratios with H̃, (N, L, K)."""
-    if problem.sparse and not _two(problem):
+    if problem.sparse and not two_ratios(problem):
         return _of_entries_for_motifs(problem, W, H, workers)
     N, L, K = W.shape
     W_tilde = np.ascontiguousarray(oldest_first(W).T)
     H = np.ascontiguousarray(H)
-    two = _two(problem)
+    two = two_ratios(problem)
     above, below = np.zeros((N, L, K)), np.zeros((N if two else 1, L, K))
     divergence = 0.0
     whole = work_list(problem)
@@ -77,13 +78,13 @@ def of_motifs(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
 
 def of_activations(problem: Problem, W: Array, H: Array, workers: Workers) -> Ratios:
     """Pass 2: products of the ratios with every placed motif, (T, K)."""
-    if problem.sparse and not _two(problem):
+    if problem.sparse and not two_ratios(problem):
         return _of_entries_for_activations(problem, W, H, workers)
     N, L, K = W.shape
     V = oldest_first(W)
     W_tilde = np.ascontiguousarray(V.T)
     H = np.ascontiguousarray(H)
-    two = _two(problem)
+    two = two_ratios(problem)
     C = np.empty((1 + two, problem.T, K), dtype=problem.dtype)
     whole = work_list(problem)
 
@@ -130,7 +131,7 @@ def _of_entries_for_motifs(problem: Problem, W: Array, H: Array, workers: Worker
     """Pass 1 for sparse counts: X̂ is computed where X is not zero, and in sum."""
     floor = np.full(problem.N, reference(problem).floor, dtype=problem.dtype)
     above, _, logs = sparse.ratio_products(problem, W, H, floor, 0.0, workers)
-    below = _window_sums(problem, H)[None]
+    below = window_sums(problem, H)[None]
     kind = problem.dtype
     divergence = _divergence_of_entries(problem, W, H, logs)
     return Ratios(above.astype(kind, copy=False), below.astype(kind, copy=False), divergence)
@@ -147,30 +148,36 @@ def _of_entries_for_activations(problem: Problem, W: Array, H: Array, workers: W
 def _divergence_of_entries(problem: Problem, W: Array, H: Array, logs: float) -> float:
     """Σ x·log(x/x̂) − Σx + Σx̂, from the first of these."""
     known = reference(problem)
-    fitted = np.vdot(H.astype(np.float64), _placed_sums(problem, W, np.float64))
+    fitted = sum_of_fit(H, _lag_sums(W), problem.data.layout.left)
     entries = problem.N * problem.T
-    return max(0.0, logs - known.total + float(fitted) + known.floor * entries)
+    return max(0.0, logs - known.total + fitted + known.floor * entries)
 
 
-def _window_sums(problem: Problem, H: Array) -> Array:
+def window_sums(problem: Problem, H: Array) -> Array:
     """Σ_t H[t−ℓ] within the segments, (L, K)."""
     L, (starts, _, stops) = problem.L, problem.bounds.T
     sums = np.empty((L, problem.K))
-    sums[0] = H.sum(axis=0, dtype=np.float64)
+    sums[0] = column_sums(np.ascontiguousarray(H))
     for lag in range(1, L):
         rows = stops - lag
         sums[lag] = sums[lag - 1] - H[rows[rows >= starts]].sum(axis=0, dtype=np.float64)
     return np.maximum(sums, 0)
 
 
-def _placed_sums(problem: Problem, W: Array, dtype: Any = None) -> Array:
+def _placed_sums(problem: Problem, W: Array) -> Array:
     """Σ over its lags and features of every placed motif, cut off where its segment ends (T, K)."""
-    sums = W.sum(axis=0, dtype=np.float64).cumsum(axis=0)  # (L, K)
     left = np.minimum(problem.data.layout.left, problem.L)
-    return sums[left - 1].astype(dtype or problem.dtype, copy=False)
+    placed: Array = _lag_sums(W).astype(problem.dtype)[left - 1]
+    return placed
 
 
-def _two(problem: Problem) -> bool:
+def _lag_sums(W: Array) -> Array:
+    """Σ over features of every motif's first lags, (L, K), in float64."""
+    sums: Array = W.sum(axis=0, dtype=np.float64).cumsum(axis=0)
+    return sums
+
+
+def two_ratios(problem: Problem) -> bool:
     """Whether the second ratio has to be computed: it is one everywhere for β = 1."""
     return problem.model.loss.beta != 1 or any(s.observed is not None for s in problem.segments)
 

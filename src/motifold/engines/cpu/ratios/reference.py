@@ -9,7 +9,7 @@ import numpy as np
 
 from motifold.data.facts import place_of
 from motifold.engines.cpu.problem import Problem
-from motifold.kernels.ratios import add_feature_sums, divergence_from
+from motifold.kernels.ratios import add_feature_sums, divergence_from, divergence_of_entries
 
 
 @dataclass(frozen=True)
@@ -102,14 +102,10 @@ def _sums_of_entries(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 def _of_entries(problem: Problem, means: np.ndarray) -> float:
     """The divergence of a sparse X: of its zeros from the means alone, of its entries in sum."""
-    loss, level = problem.model.loss, np.where(means > 0, means, 1)
-    of_zero = np.array([loss.divergence(np.zeros(1), mean[None]) for mean in level])
-    found = float(np.sum((_count(problem) * of_zero)[means > 0]))
+    beta, level = problem.model.loss.beta, np.where(means > 0, means, 1)
+    found = float(np.sum((_count(problem) * level**beta / beta)[means > 0]))
     for columns, x in _entries(problem):
-        live = x > 0
-        found += loss.divergence(x[live], level[columns[live]]) - float(
-            of_zero[columns[live]].sum()
-        )
+        found += divergence_of_entries(columns, x, level, beta)
     return found
 
 
