@@ -35,6 +35,7 @@ def test_the_sdist_has_what_a_maintainer_needs(sdist):
         names = {name.partition("/")[2] for name in archive.getnames()}
     for name in (
         "LICENSE", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "Makefile",
+        "SECURITY.md", ".github/workflows/tests.yml", "tests/packaging/extras.py",
         "constraints.txt", "requirements-dev.txt", "docs/conf.py", "tests/reference.py",
         "examples/plot_figure1.py", "benchmarks/run.py", "src/motifold/report/page.css",
     ):  # fmt: skip
