@@ -27,7 +27,10 @@ $(VENV)/.dev: $(VENV)/.core requirements-dev.txt
 demo: $(VENV)/.core  ## fit the paper's synthetic problem with the three algorithms, draw the result
 	$(BIN)/python -m motifold.demo
 
-test: $(VENV)/.dev lint types  ## everything: lint, types, all tests
+# Kernels are compiled on one core while the other reads the code; else each worker would compile them.
+test: $(VENV)/.dev  ## everything: lint, types, all tests
+	@$(BIN)/motifold warmup --device cpu & kernels=$$!; \
+		$(MAKE) --no-print-directory lint types; told=$$?; wait $$kernels && exit $$told
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --durations=20
 
 # With the Python that has CuPy for this machine's GPU, for which there is no one version to pin:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -225,12 +224,7 @@ class ClusterPlace(Place):
         self._copies: Copies | None = None
         self._at_work = False
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self._store is None or not (self._at_work or error is not None):
             return
         if error is not None and self._copies is not None:

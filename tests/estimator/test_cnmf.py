@@ -282,6 +282,18 @@ def test_warm_start_goes_on(X):
         model.fit(X)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "was"),
+    [("n_components", 3, "2"), ("n_lags", 5, "4"), ("background", True, "False")],
+)
+def test_sizes_that_are_not_those_of_the_fit_any_more(X, name, value, was):
+    model = fitted(X).set_params(**{name: value})
+    for call in (model.transform, model.score):
+        with pytest.raises(ValueError, match=f"{name} is {value} now, and was {was} in the fit"):
+            call(X)
+    model.fit(X).transform(X)
+
+
 def test_repeatable_and_refitted_afresh(X):
     one, two = fitted(X), fitted(X)
     np.testing.assert_array_equal(one.components_, two.components_)

@@ -111,8 +111,8 @@ def test_what_has_no_mask_refuses_them():
     fitted = model().fit(GOOD)
     for use in (
         lambda: sequenciness(MASKED, model(), n_shuffles=1),
-        lambda: explained_power(MASKED, fitted),
-        lambda: explained_power([MASKED[:30], MASKED[30:]], fitted),
+        lambda: explained_power(fitted, MASKED),
+        lambda: explained_power(fitted, [MASKED[:30], MASKED[30:]]),
         lambda: find_events(fitted, np.ma.masked_less(fitted.activations_, 0.1)),
         lambda: model().fit(GOOD, activations_init=np.ma.masked_less(fitted.activations_, 0.1)),
     ):

@@ -135,7 +135,7 @@ def test_transform_and_score_are_those_of_the_oracle():
     H = reference.solve_H(new, W)
     np.testing.assert_allclose(model.transform(new), H, atol=1e-4)
     assert model.score(new) == pytest.approx(-reference.relative_loss(new, W, H), rel=1e-6)
-    shares = motifold.explained_power(X, model, kind="alone")
+    shares = motifold.explained_power(model, X, kind="alone")
     np.testing.assert_allclose(shares, reference.power_shares(X, *layout(model)), atol=1e-6)
     assert (np.diff(shares) <= 1e-9).all()  # components are sorted by them
 

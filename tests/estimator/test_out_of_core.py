@@ -111,7 +111,7 @@ def test_a_single_feature(tmp_path, dtype):
 
 def test_long_motifs_and_short_blocks(tmp_path):
     """A motif that is longer than a block reaches back over several of them."""
-    X = recording(np.float64)[:1500, :2]
+    X = recording(np.float64)[:450, :2]
     wide = np.tile(X, (1, 2000))  # blocks have 128 rows
     options = {"random_state": 0, "max_iter": 2, "tol": 0, "acceleration": None}
     plain = CNMF(1, 300, **options).fit(wide)

@@ -56,6 +56,6 @@ def test_an_activation_at_the_end_does_not_claim_the_features():
     assert facts.is_training
     assert facts.order.tolist() == [0, 1, 4, 2, 3, 5, 6, 7, 8, 9]
     np.testing.assert_allclose(
-        facts.shares, explained_power(X, model, H, lengths=[150, 150]), rtol=1e-12
+        facts.shares, explained_power(model, X, H, lengths=[150, 150]), rtol=1e-12
     )
     assert facts.loss < 1e-12

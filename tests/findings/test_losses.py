@@ -108,7 +108,7 @@ def test_the_loss_of_a_recording_taken_apart(model):
     assert fit.measured.explained == pytest.approx(1 - model.loss_, rel=1e-6)
     assert fit.measured.shares.sum() == pytest.approx(1 - model.loss_, rel=1e-6)
     assert (fit.measured.shares > 0).all()
-    np.testing.assert_array_equal(fit.power.shares, explained_power(X, model, model.activations_))
+    np.testing.assert_array_equal(fit.power.shares, explained_power(model, X, model.activations_))
     found = Contributions(fit)
     found.block(0, 150)
     found.block(150, T)

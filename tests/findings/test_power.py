@@ -17,31 +17,34 @@ def test_shares_by_their_definition():
     parts = np.stack(list(model.reconstruct_components()))
     X_hat, power = parts.sum(axis=0), (X**2).sum()
     expected = [float(((2 * X - X_hat) * part).sum() / power) for part in parts]
-    found = explained_power(X, model, model.activations_, lengths=lengths)
+    found = explained_power(model, X, model.activations_, lengths=lengths)
     np.testing.assert_allclose(found, expected)
     assert found.sum() == pytest.approx(1 - model.loss_**2)
-    alone = explained_power(X, model, model.activations_, lengths=lengths, kind="alone")
+    alone = explained_power(model, X, model.activations_, lengths=lengths, kind="alone")
     np.testing.assert_allclose(
         alone, [max(0.0, float((2 * X * part - part**2).sum() / power)) for part in parts]
     )
-    unique = explained_power(X, model, model.activations_, lengths=lengths, kind="unique")
+    unique = explained_power(model, X, model.activations_, lengths=lengths, kind="unique")
     without = [1 - ((X - X_hat + part) ** 2).sum() / power for part in parts]
     np.testing.assert_allclose(unique, 1 - model.loss_**2 - np.array(without))
     with pytest.raises(ValueError, match="kind"):
-        explained_power(X, model, model.activations_, lengths=lengths, kind="all")
-    as_list = explained_power([X[:25], X[25:]], model, model.activations_)
+        explained_power(model, X, model.activations_, lengths=lengths, kind="all")
+    as_list = explained_power(model, [X[:25], X[25:]], model.activations_)
     np.testing.assert_allclose(as_list, found)
     frame = pd.DataFrame(X).convert_dtypes()  # of pandas' own dtypes
-    from_frame = explained_power(frame, model, model.activations_, lengths=lengths)
+    from_frame = explained_power(model, frame, model.activations_, lengths=lengths)
     np.testing.assert_allclose(from_frame, found)
-    by_transform = explained_power(X, model, lengths=lengths)
+    by_transform = explained_power(model, X, lengths=lengths)
     np.testing.assert_allclose(
         by_transform,
-        explained_power(X, model, model.transform(X, lengths=lengths), lengths=lengths),
+        explained_power(model, X, model.transform(X, lengths=lengths), lengths=lengths),
     )
-    assert explained_power(np.zeros((30, 5)), model).tolist() == [0, 0, 0]
+    assert explained_power(model, np.zeros((30, 5))).tolist() == [0, 0, 0]
+    with pytest.warns(FutureWarning, match=r"is explained_power\(model, X\) now"):
+        of_old = explained_power(X, model, model.activations_, lengths=lengths)
+    np.testing.assert_array_equal(of_old, found)
     with pytest.raises(ValueError, match="n_components"):
-        explained_power(X, model, np.zeros((60, 2)))
+        explained_power(model, X, np.zeros((60, 2)))
 
 
 def test_shares_of_signed_data_and_of_what_is_missing():

@@ -65,10 +65,10 @@ def test_significance(X, model):
         np.testing.assert_array_equal(found.p_value, expected.p_value)
 
 
-def test_explained_power(X, model):
-    expected = explained_power(X, model, lengths=LENGTHS)
+def test_explained_power(model, X):
+    expected = explained_power(model, X, lengths=LENGTHS)
     for given, layout in shapes(X):
-        np.testing.assert_allclose(explained_power(given, model, **layout), expected, rtol=1e-5)
+        np.testing.assert_allclose(explained_power(model, given, **layout), expected, rtol=1e-5)
 
 
 @pytest.mark.usefixtures("never_whole")

@@ -85,4 +85,4 @@ def test_silence_has_one_answer():
     assert silence.relative_loss(ones) == np.inf
     model = CNMF(1, 2, random_state=0).fit(zeros)
     assert model.loss_ == 0.0 == -model.score(zeros)
-    assert explained_power(zeros, model).tolist() == [0]
+    assert explained_power(model, zeros).tolist() == [0]

@@ -299,7 +299,7 @@ def needs_data():
 def test_all_on_the_papers_data(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "_warm_up", lambda *_: None)  # half a minute, so that times are fair
     answer = run(
-        "all", "--seeds", "1", "--time-limit", "6", "--out", str(tmp_path), "--data", str(DATA)
+        "all", "--seeds", "1", "--time-limit", "3", "--out", str(tmp_path), "--data", str(DATA)
     )
     assert answer.exit_code == 0, answer.output
     for name in ("figure2", "figure3", "figure4", "figure5"):

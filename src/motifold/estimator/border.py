@@ -136,7 +136,7 @@ class Border(Parameters):
         place: Place,
         support: Any = None,
     ) -> Problem:
-        check_is_fitted(self)
+        self._check_sizes()
         given = self._unpacked(X, lengths, segments, mask)
         with place:
             problem = self._problem(self._recording(given, place), None, support, place)
@@ -146,6 +146,18 @@ class Border(Parameters):
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
             validate_data(self, first_segment(given.X), reset=False, skip_check_array=True)
         return problem
+
+    def _check_sizes(self) -> None:
+        """What makes the shape of the model is as it was in the fit."""
+        check_is_fitted(self)
+        K, L, _ = self.components_.shape
+        fitted = {"n_components": K, "n_lags": L, "background": self.background_ is not None}
+        for name, value in fitted.items():
+            now = getattr(self, name)
+            if now != value:
+                raise ValueError(
+                    f"{name} is {now} now, and was {value} in the fit: set it back, or fit again."
+                )
 
     def _checked_activations(
         self, activations: Any, lengths: Any, segments: Any

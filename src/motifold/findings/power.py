@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -14,8 +15,8 @@ from motifold.findings.overlap import Floats, checked_data, checked_motifs, is_s
 
 
 def explained_power(
-    X: Any,
     model: CNMF,
+    X: Any,
     activations: Any = None,
     *,
     lengths: Any = None,
@@ -35,9 +36,9 @@ def explained_power(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     model : CNMF
         A fitted model.
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     activations : array-like of shape (n_samples, n_components) or None
         Those of X; None means ``model.transform(X)``.
     lengths, segments
@@ -57,10 +58,18 @@ def explained_power(
     >>> from motifold.datasets import make_sequences
     >>> X = make_sequences(300, 20, 2, 8, activation_probability=0.05, random_state=0).X
     >>> model = CNMF(2, 8, n_init=3, random_state=0).fit(X)
-    >>> shares = explained_power(X, model, model.activations_)
+    >>> shares = explained_power(model, X, model.activations_)
     >>> bool(abs(shares.sum() - (1 - model.loss_**2)) < 1e-6)
     True
     """
+    if isinstance(X, CNMF):  # the order of 0.1
+        warnings.warn(
+            "explained_power(X, model) is explained_power(model, X) now, as with all functions of "
+            "a fitted model. The old order will be an error in a later version.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        model, X = X, model
     if kind not in ("share", "alone", "unique"):
         raise ValueError(f'kind must be "share", "alone" or "unique", not {kind!r}.')
     check_is_fitted(model)

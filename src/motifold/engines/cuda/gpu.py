@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, lru_cache
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -159,12 +158,7 @@ class CudaDevice(Device):
         self._entered.append(current)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Give memory back, and say what an error of the device means."""
         current = self._entered.pop()
         if self._entered:

@@ -6,7 +6,6 @@ None follows the data: arrays of CuPy and tensors of torch that are on a GPU sta
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -127,12 +126,7 @@ class Place:
             self.device.__enter__()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if self.device is not None:
             self.device.__exit__(kind, error, trace)
 
