@@ -8,6 +8,7 @@ import numpy as np
 from click.testing import CliRunner
 
 from motifold.cli import main
+from motifold.findings.discovering import Work
 
 
 def test_discover_prints_sentences_and_writes_what_is_asked_for(tmp_path, monkeypatch):
@@ -41,3 +42,24 @@ def test_discover_refuses_to_write_over_the_recording(tmp_path):
     done = CliRunner().invoke(main, ["discover", str(path), "-l", "5", "--store", str(path)])
     assert done.exit_code == 2
     assert "which might be replaced" in done.output
+
+
+def test_discover_says_where_stages_are_when_it_is_interrupted(tmp_path, monkeypatch):
+    """And goes on there: what was fitted is not fitted again."""
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.random.default_rng(0).poisson(0.1, (240, 8)))
+    arguments = ["discover", "x.npy", "-l", "10", "--n-jobs", "1", "--store", "s.npz"]
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Work, "tests", interrupted)
+        done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 130
+    assert "Finished stages are in s.npz" in done.output
+    for name in ("starts", "events", "without"):
+        monkeypatch.setattr(Work, name, interrupted)
+    again = CliRunner().invoke(main, arguments)
+    assert again.exit_code == 0, again.output
+    assert "240 bins" in again.output

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
+import io
+from contextlib import redirect_stderr
+
 import numpy as np
 import pytest
 
@@ -44,6 +48,51 @@ def test_number_verdicts_and_shapes(found):
     # The model is a plain fit, in the same order.
     assert found.model.components_.shape == found.motifs.shape
     assert match_motifs(found.model.components_, found.motifs).order.tolist() == [0, 1]
+
+
+def test_table_and_events_have_what_they_promise(found):
+    assert found.table.columns[:2] == ["motif", "verdict"]
+    assert found.table["verdict"].tolist() == found.verdicts
+    assert {"p_recurrence", "p_order", "n_events"} <= set(found.table.columns)
+    assert {"motif", "time", "q_value"} <= set(found.events.columns)
+    assert (found.events["q_value"] <= 0.1).all()
+
+
+def test_asked_as_it_was_promised():
+    """Names and defaults, after X by name alone; what came later has a default, too."""
+    promised = {
+        "n_lags": inspect.Parameter.empty,
+        "n_components": None,
+        "rate": None,
+        "lengths": None,
+        "mask": None,
+        "alpha": 0.05,
+        "fdr": 0.1,
+        "random_state": None,
+        "n_jobs": None,
+        "progress": True,
+    }
+    X, *options = inspect.signature(motifold.discover).parameters.values()
+    assert X.name == "X"
+    assert {option.kind for option in options} == {inspect.Parameter.KEYWORD_ONLY}
+    defaults = {option.name: option.default for option in options}
+    assert defaults | promised == defaults
+    assert list(defaults.values()).count(inspect.Parameter.empty) == 1
+
+
+def test_a_bar_goes_over_the_stages():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    X = np.random.default_rng(0).poisson(0.1, (240, 8))
+    with redirect_stderr(Terminal()) as told:
+        motifold.discover(X, n_lags=10, random_state=0, n_jobs=1)
+    assert "without quarter 4" in told.getvalue()
+    assert "100%" in told.getvalue()
+    with redirect_stderr(Terminal()) as told:
+        motifold.discover(X, n_lags=10, random_state=0, n_jobs=1, progress=False)
+    assert told.getvalue() == ""
 
 
 def test_events_are_those_planted(found):

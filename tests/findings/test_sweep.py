@@ -370,6 +370,18 @@ def test_what_is_predicted_does_not_count_constant_rates():
     assert silent.predicted() == 0.0
 
 
+def test_what_is_predicted_is_of_all_features_alike():
+    """One of four is a hundred times as loud; and one that does not vary is none of them."""
+    X = np.random.default_rng(0).random((50, 4)) * [100, 1, 1, 1]
+    every = np.ones((50, 1), bool)
+    loud = FoldPrediction(X, lambda a, b: X[a:b] * [1, 0, 0, 0], every)
+    assert loud.predicted() == pytest.approx(1 / 4)
+    X[:, 3] = 7.1
+    assert loud.predicted() == pytest.approx(1 / 3)
+    constant = FoldPrediction(np.full((50, 4), 0.1), lambda a, b: X[a:b], every)
+    assert np.isnan(constant.predicted())
+
+
 def spikes(seed: int, strength: float) -> np.ndarray:
     """Poisson counts of 40 neurons, two sequences of 20 bins over their rates."""
     rng = np.random.default_rng(seed)

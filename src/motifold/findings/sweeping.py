@@ -55,7 +55,8 @@ class Sweep:
         of all data), ``x_ortho_cost``, ``block`` (that is held out), ``train_loss`` and
         ``test_error`` (relative, of the fit without that block; with another ``beta_loss`` than
         squared error the held-out deviance, over that of the training data's means),
-        ``predicted`` (share of the features' variance over time that is predicted in that block),
+        ``predicted`` (share of the features' variance over time that is predicted in that block,
+        features counting alike),
         ``n_tested`` and ``n_significant`` (motifs, in the held-out block), ``converged``,
         ``n_iter`` and ``dissx`` (mean dissimilarity to the other seeds).
     motifs : Table

@@ -38,6 +38,8 @@ _HIDDEN_ENTRIES = 0.1  # share of the entries of the training rows that are held
 # With a loss by ratios no held-out entry is predicted below this share of its feature's mean: one
 # spike where a model says "never" would outweigh all else.
 _LEAST = 0.01
+# A feature whose variance is a smaller share of its power does not vary, but for rounding.
+_CONSTANT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,8 @@ class FoldPrediction:
         """Share of the features' variance over time that is predicted, up to one common factor.
 
         The squared correlation of X and X̂ (with its sign), each less the means of its features: a
-        rate that is constant, of which longer motifs explain more, counts nothing.
+        rate that is constant, of which longer motifs explain more, counts nothing. Features count
+        alike: else a motif of loud ones hides what a motif of others predicts.
         """
         N = self.X.shape[1]
         n, x, y, xx, yy, xy = np.zeros((6, N))
@@ -221,11 +224,15 @@ class FoldPrediction:
             xx, yy = xx + np.square(data).sum(axis=0), yy + np.square(fit).sum(axis=0)
             xy += (data * fit).sum(axis=0)
         n = np.maximum(n, 1)
-        of_X, of_fit = (xx - x * x / n).sum(), (yy - y * y / n).sum()
-        if of_X <= 0 or of_fit <= 0:
-            return 0.0 if of_X > 0 else np.nan
-        covariance = (xy - x * y / n).sum()
-        return float(covariance * abs(covariance) / (of_X * of_fit))
+        variance = xx - x * x / n
+        varies = variance > _CONSTANT * xx
+        if not varies.any():
+            return np.nan
+        of_fit = float(((yy - y * y / n)[varies] / variance[varies]).sum())
+        covariance = float(((xy - x * y / n)[varies] / variance[varies]).sum())
+        if of_fit <= 0:
+            return 0.0
+        return covariance * abs(covariance) / (int(varies.sum()) * of_fit)
 
 
 def predict_fold(
