@@ -1,7 +1,8 @@
 """Other losses than squared error: agreement, races, the cost of an iteration, planted sequences.
 
 ``.venv/bin/python benchmarks/losses.py [agreement race iteration planted] [--page]``; the first two
-need torchnmf (``make .venv/.bench``). Leave the machine alone meanwhile.
+need torchnmf (``make .venv/.bench``), the first libnmfd, too (``pip install --no-deps libnmfd``).
+Leave the machine alone meanwhile.
 """
 
 from __future__ import annotations
@@ -99,6 +100,38 @@ def agreement(smoke: bool) -> dict[str, float]:
             theirs.append(divergence(X, fitted(), beta))
         found[f"{beta:g}"] = float(np.max(np.abs(np.array(ours) / np.array(theirs) - 1)))
         print(f"β = {beta:g}: curves differ by at most {found[f'{beta:g}']:.1e}", flush=True)
+    return found
+
+
+def first_update() -> dict[str, float]:
+    """The largest difference of the motifs, of norm 1, after one update, from libnmfd's.
+
+    No further: its H takes the ratio from before the update of W, and its motifs are scaled to sum
+    1 without their activations, so that its later iterations are others than the published ones.
+    """
+    if importlib.util.find_spec("libnmfd") is None:
+        print("agreement: libnmfd is not installed (pip install --no-deps libnmfd==1.0.0)")
+        return {}
+    import libnmfd.core.nmfconv as library
+
+    library.tnrange = lambda n, **_: range(n)  # its progress bar needs a notebook
+    rng = np.random.default_rng(0)
+    X = rng.gamma(2.0, 1.0, (600, 30)) + 0.1
+    W, H = rng.random((3, 7, 30)), rng.random((len(X), 3))
+    found = {}
+    for beta in (1.0, 1.5):  # below 1 it has not the exponent with which the loss cannot rise
+        sizes = {"num_comp": 3, "num_iter": 1, "num_template_frames": 7, "beta": beta - 1}
+        theirs = library.nmf_conv(X.T.copy(), init_W=[w.T for w in W], init_H=H.T, **sizes)[0]
+        settings = {"max_iter": 1, "tol": 0, "acceleration": None}
+        model = CNMF(3, 7, solver="mu", beta_loss=beta, **settings)
+        model.fit(X, components_init=W, activations_init=H)
+        ours, theirs = (
+            w / np.linalg.norm(w, axis=(1, 2), keepdims=True)
+            for w in (model.components_, np.array([w.T for w in theirs]))
+        )
+        order = match_motifs(ours, theirs).order
+        found[f"{beta:g}"] = float(np.max(np.abs(ours - theirs[order])))
+    print("motifs after one update, from libnmfd's:", found, flush=True)
     return found
 
 
@@ -277,6 +310,10 @@ def page(found: dict[str, object]) -> list[str]:
         said = ", ".join(f"{gap:.0e} (β = {beta})" for beta, gap in found["agreement"].items())  # type: ignore[attr-defined]
         lines += ["", "Published multiplicative updates against torchnmf's, same start, double"]
         lines += [f"precision, 50 iterations: the loss curves differ by at most {said}."]
+    if found.get("first update"):
+        said = ", ".join(f"{gap:.0e} (β = {beta})" for beta, gap in found["first update"].items())  # type: ignore[attr-defined]
+        lines += [f"The first update of motifs differs from libnmfd's by at most {said}; its later"]
+        lines += ["ones are not the published ones (H by the ratio from before the update of W)."]
     if found.get("iteration"):
         one = found["iteration"]
         lines += ["", f"One iteration of KL takes {one['ratio']:.2f} times its four bare products"]  # type: ignore[index]
@@ -324,6 +361,7 @@ def main() -> None:
         found = json.loads(RESULTS.read_text()) | found
     if "agreement" in options.parts:
         found["agreement"] = agreement(options.smoke)
+        found["first update"] = first_update()
     if "race" in options.parts:
         found["race"] = race(options.smoke, options.starts, options.seconds)
     if "iteration" in options.parts:

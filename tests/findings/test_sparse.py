@@ -194,3 +194,28 @@ def test_each_feature_is_scattered_by_itself(X):
     together, by_chance = (np.triu(part.sum(axis=0), 1).sum() for part in (both, after))
     assert by_chance < 0.7 * together
     assert _scattered(sparse.csr_array((5, 3)), np.random.default_rng(0)).nnz == 0
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_findings_of_counts_fitted_by_kullback_leibler(X, background):
+    """P-values, events and held-out deviances are those of the array."""
+    settings = {"beta_loss": "kullback-leibler", "background": background, "tol": 0}
+    model = CNMF(K, L, max_iter=40, random_state=0, **settings).fit(X, lengths=LENGTHS)
+    options = {"n_components": [1, 2], "n_lags": L, "n_seeds": 2, "max_iter": 5, "n_jobs": 1}
+
+    def events_of(given, layout):
+        found = find_events(model, X=given, fdr=0.1, **layout)
+        return np.column_stack([found["motif"], found["bin"]])
+
+    def deviances_of(given, layout):
+        found = sweep(given, **options, **settings, n_null=20, progress=False, **layout)
+        return found.table["test_error"]
+
+    def significance_of(given, layout):
+        return significance(given, model, n_null=50, random_state=0, **layout).p_value
+
+    for finding in (events_of, deviances_of, significance_of):
+        expected = finding(X, {"lengths": LENGTHS})
+        assert len(expected)
+        for given, layout in shapes(X):
+            np.testing.assert_allclose(finding(given, layout), expected, rtol=1e-4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -60,6 +62,17 @@ def test_bars_of_another_loss_are_shares_of_the_deviance(X: np.ndarray) -> None:
     assert sum(bars(figure)) == pytest.approx(100 * (1 - model.loss_), rel=1e-6)
     assert axes_of(figure)["shares"].get_xlabel() == "share of deviance (%)"
     assert f"not explained {100 * model.loss_:.1f}%" in told(figure)
+
+
+def test_a_background_is_told_beside_the_motifs(X: np.ndarray) -> None:
+    settings = {"random_state": 0, "max_iter": 10, "tol": 0}
+    model = CNMF(2, 4, beta_loss=1, background=True, **settings).fit(X + 0.2)
+    said = told(plot_contributions(model, X + 0.2))
+    lines = re.findall(r"^([a-z ]+) (-?[\d.]+)%", said, re.MULTILINE)
+    parts = {name: float(share) for name, share in lines}
+    assert set(parts) == {"motifs", "background", "not explained"}
+    assert parts["not explained"] == pytest.approx(100 * model.loss_, abs=0.06)
+    assert sum(parts.values()) == pytest.approx(100, abs=0.2)
 
 
 def test_missing_values_do_not_count(model: CNMF, X: np.ndarray) -> None:
