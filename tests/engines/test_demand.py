@@ -31,19 +31,27 @@ def taken(model, data, **given) -> int:
         tracemalloc.stop()
 
 
+COUPLED = {"x_ortho": 1e-3, "ortho_H": 1e-3, "l2_W": 1e-3}
 CASES = {
     "double": (X, {}, {}),
     "single": (X.astype(np.float32), {}, {}),
     "as published": (X, {"acceleration": None}, {}),
     "mu": (X, {"solver": "mu"}, {}),
     "coupled": (X, {"x_ortho": 1e-3}, {}),
+    "coupled, single, as published": (
+        X.astype(np.float32), {"acceleration": None} | COUPLED, {},
+    ),
+    "coupled and a mask, single": (
+        np.where(SEEN, X, 0).astype(np.float32), COUPLED, {"mask": SEEN},
+    ),
+    "coupled and a mask": (X, COUPLED, {"mask": SEEN}),
     "counts": ((9 * X).astype(np.int64), {}, {}),
     "mask": (X, {}, {"mask": SEEN}),
     "masked": (np.ma.masked_array(X, ~SEEN), {}, {}),
     "by rows": (csr_array(X * (X > 0.8)), {}, {}),
     "by columns": (csc_array(X * (X > 0.8)), {}, {}),
     "segments": ([X[:20_000], X[20_000:]], {}, {}),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", CASES)

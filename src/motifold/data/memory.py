@@ -17,6 +17,8 @@ _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 # be left for rows of X.
 _ARRAYS, _LEAST_SHARE = {4: 15, 8: 11}, 0.1
 _PLAIN_ARRAYS = 7  # of the algorithms as published
+# More of them with penalties that couple motifs, and as many again with missing entries.
+_MORE_ARRAYS = {4: 12, 8: 8}
 _CONTROL_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 # Of the control group: what is used, and a list of what that is. Files that were read and may be
 # dropped again count as used there, and are not.
@@ -86,14 +88,15 @@ def _has_sysconf() -> bool:
 
 
 def bytes_of_activations(
-    T: int, K: int, itemsize: int, *, accelerated: bool = True, more: int = 0, coupled: bool = False
+    T: int, K: int, itemsize: int, *, accelerated: bool = True, more: int = 0, coupled: int = 0
 ) -> int:
     """Bytes of the arrays that are as long as the activations (T, K), at most, in a fit.
 
-    ``more``: arrays that its solver takes beside; ``coupled``: by penalties, or missing entries.
+    ``more``: arrays that its solver takes beside; ``coupled``: 1 for penalties that couple motifs,
+    1 for missing entries.
     """
     arrays = (_ARRAYS[itemsize] if accelerated else _PLAIN_ARRAYS) + more
-    return (2 if coupled else 1) * arrays * T * K * itemsize
+    return (arrays + coupled * _MORE_ARRAYS[itemsize]) * T * K * itemsize
 
 
 def room_for_rows(limit: str | float | None, T: int, K: int, itemsize: int) -> int:

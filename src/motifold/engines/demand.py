@@ -96,7 +96,7 @@ class Sizes:
         """The demand; ``copy`` of X, and the ``room`` for rows of a recording on disk."""
         T, N, K, L = self.T, self.N, self.K, self.L
         size = self.dtype.itemsize
-        coupled = self.coupled or self.n_missing > 0
+        coupled = int(self.coupled) + int(self.n_missing > 0)
         held = 0 if room is None else min(room, T * N * size + _AHEAD)
         spectra = 0 if self.sparse else bytes_of_spectra(N, T, K, L, size)
         statistics = 8 * (_MOTIFS * N * L * K + _GRAMS * (L * K) ** 2)
