@@ -56,7 +56,10 @@ def test_help_speaks_in_words(name):
     answer = run(name, "--help")
     assert answer.exit_code == 0
     assert not re.search(r"x\s*[<>]|[<>]=?\s*x\b|INTEGER RANGE|FLOAT RANGE", answer.output)
-    assert max(map(len, answer.output.splitlines())) <= 100
+    lines = answer.output.splitlines()
+    assert max(map(len, lines)) <= 100
+    # But for examples, which are copied whole, a terminal of 80 breaks no line within a word.
+    assert max(len(line) for line in lines if not line.startswith("    motifold")) <= 80
     command = main.get_command(None, name)
     options = [p for p in command.params if isinstance(p, click.Option) and not p.hidden]
     assert all(option.help for option in options)

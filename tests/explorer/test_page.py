@@ -123,7 +123,7 @@ def wait_until(page, condition):
         if condition():
             return
         page.wait_for_timeout(100)
-    raise AssertionError("it did not happen")
+    raise AssertionError(f"it did not happen; the pictures show {page.evaluate(X_RANGE)}")
 
 
 MARKS = """() => {

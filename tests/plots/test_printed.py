@@ -135,14 +135,20 @@ def test_many_motifs_do_not_collide_either(X):
     """P-values stand upright where there is no room, and the strip's numbers beside its label."""
     model = CNMF(9, 5, max_iter=5, tol=0, random_state=0).fit(X)
     model.components_[:, :, 0] = 0  # a feature in no motif
+    many = np.random.default_rng(0).random((18, 5, 6))
+    assert plot_match(many, many).get_figwidth() < 14  # in rows, as plot_motifs
     null = np.random.default_rng(0).normal(size=(9, 300))
     yes = np.ones(9, dtype=bool)
     found = Significance(null[:, 0] + 4, np.full(9, 0.0033), yes, yes, yes, null, 0.05)
     for figure in (
+        plot_match(model, model, style="paper"),
+        plot_match(model, model, style="paper-2"),
+        plot_match(many, many),
         plot_significance(found, style="paper").figure,
         plot_raster(model, X, style="paper"),
         plot_contributions(model, X, style="paper"),
     ):
+        figure.draw_without_rendering()
         assert collisions(figure) == []
 
 

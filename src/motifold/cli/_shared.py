@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 EXIT_DATA = 3  # a file of data, a model or a checkpoint that cannot be used
 EXIT_LIBRARY = 4  # an optional library is missing
 
-EXIT_CODES = """\b
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a file cannot be used, 4 an optional library is
-missing, 130 interrupted (Ctrl-C), 143 ended (SIGTERM)."""
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a file cannot be used, 4 an optional library "
+    "is missing, 130 interrupted (Ctrl-C), 143 ended (SIGTERM)."
+)
 
 FILE = click.Path(path_type=Path)
 

@@ -310,7 +310,7 @@ def range_notes(table: Table, suggested: dict[str, Any]) -> list[str]:
     told = []
     words = {
         "n_lags": ("the longest", "motifs may be longer: try longer ones"),
-        "n_components": ("the most", "there may be more: try more"),
+        "n_components": ("the most", "there may be more motifs: try more"),
     }
     for name, (which, then) in words.items():
         value = suggested.get(name)

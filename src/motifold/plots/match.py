@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
 from motifold.findings.matching import match_motifs
-from motifold.plots.motifs import draw_motifs
+from motifold.plots.motifs import draw_motifs, grid_of
 from motifold.plots.ordering import Order, order_of_motifs
 from motifold.plots.printed import Style, in_style
 from motifold.plots.style import Features, check_rate, prepared_figure
@@ -70,7 +70,8 @@ def plot_match(
         f"motif {j}\n{similarity:.2f}" if j >= 0 else "none"
         for j, similarity in zip(match.order, match.similarity, strict=True)
     ]
-    figure = prepared_figure(figure, (1.6 + 1.2 * max(len(first), 4), 6.0))
+    n_rows, n_columns = grid_of(len(first))
+    figure = prepared_figure(figure, (1.6 + 1.2 * max(n_columns, 4), 1.2 + 4.8 * n_rows))
     figure.supxlabel(
         "above: motifs of the first; below: their partners in the second, and how similar",
         fontsize="small",

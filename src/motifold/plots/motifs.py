@@ -117,10 +117,7 @@ def draw_motifs(
         titles = [f"motif {k}" for k in range(K)]
     if len(titles) != K:
         raise ValueError(f"titles must name each of the {K} motifs; there are {len(titles)}.")
-    width = column_width()
-    most = _MAX_COLUMNS if width is None else min(_MAX_COLUMNS, max(1, int((width - 0.5) / _LEAST)))
-    n_rows = -(-K // most)
-    n_columns = -(-K // n_rows)
+    n_rows, n_columns = grid_of(K)
     size = (1.2 + _CELL[0] * max(n_columns, 4), 0.6 + _CELL[1] * max(n_rows, 1.4))
     figure = prepared_figure(figure, size)
     grid = figure.add_gridspec(n_rows, n_columns)
@@ -144,6 +141,14 @@ def draw_motifs(
         bar = figure.colorbar(image, ax=drawn, label="value")
         bar.ax.set_label("colorbar")
     return figure
+
+
+def grid_of(K: int) -> tuple[int, int]:
+    """Rows and columns in which ``draw_motifs`` lays out so many motifs."""
+    width = column_width()
+    most = _MAX_COLUMNS if width is None else min(_MAX_COLUMNS, max(1, int((width - 0.5) / _LEAST)))
+    n_rows = -(-K // most)
+    return n_rows, -(-K // n_rows)
 
 
 def draw_lags(axes: Axes, L: int, rate: float | None, *, shown: bool, zero: bool = True) -> None:
