@@ -136,7 +136,7 @@ def test_a_missing_library_is_told(monkeypatch, model, X):
     import sys
 
     monkeypatch.setitem(sys.modules, "panel", None)
-    with pytest.raises(ImportError, match=r"pip install 'motifold\[explore\]'"):
+    with pytest.raises(ImportError, match=r'pip install "motifold\[explore\]"'):
         motifold.explore(model, X)
 
 

@@ -122,6 +122,6 @@ def _check_libraries() -> None:
         import panel  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            f"The explorer needs {error.name}, which is not installed: pip install "
-            "'motifold[explore]'."
+            f"The explorer needs {error.name}, which is not installed: "
+            'pip install "motifold[explore]"'
         ) from error

@@ -98,6 +98,6 @@ def require(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise ImportError(
-            f"Reading this needs {module.partition('.')[0]}, which is not installed: "
+            f"This needs {module.partition('.')[0]}, which is not installed: "
             f'pip install "motifold[{extra}]"'
         ) from error

@@ -235,7 +235,7 @@ def is_checkpoint(path: str | os.PathLike[str]) -> bool:
 
 
 def _told(failure: OSError | MemoryError) -> str:
-    return str(failure) or type(failure).__name__
+    return str(failure).rstrip(".") or type(failure).__name__
 
 
 def identity_of(model: CNMF, X: Any, **given: Any) -> dict[str, Any]:
