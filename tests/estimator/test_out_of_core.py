@@ -109,6 +109,7 @@ def test_a_single_feature(tmp_path, dtype):
     assert model.loss_ == pytest.approx(plain.loss_, rel=1e-4 if dtype is np.float32 else 1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:X has 450 rows")  # so few that they may be the features
 def test_long_motifs_and_short_blocks(tmp_path):
     """A motif that is longer than a block reaches back over several of them."""
     X = recording(np.float64)[:450, :2]

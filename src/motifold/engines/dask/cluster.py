@@ -126,16 +126,34 @@ class DaskCrew(Crew):
                 count = self._threads or threads
                 futures[address] = self.client.submit(Hands, count, key=key, **options)
         for address, future in futures.items():
-            try:
-                self._actors[address] = future, future.result(timeout=_PATIENCE)
-            except Exception:  # gone again meanwhile
-                continue
+            actor = self._begun(address, future)
+            if actor is not None:
+                self._actors[address] = future, actor
         if not self._actors:
             raise RuntimeError(
                 f"The cluster has no workers: none came within {_PATIENCE:.0f} s. See the "
                 "scheduler's log, and start workers with: dask worker "
                 f"{self.client.scheduler.address}"
             )
+
+    def _begun(self, address: Member, future: Any) -> Any:
+        """The actor that a worker was to make; None where it is gone again, or makes none.
+
+        A worker that was killed just now may still count as there; nobody will make its actor.
+        """
+        import distributed
+
+        for _ in range(int(_PATIENCE / _LOOK)):
+            try:
+                return future.result(timeout=_LOOK)
+            except (TimeoutError, distributed.TimeoutError):
+                if address not in self._there():
+                    break
+            except Exception:
+                break
+        with suppress(Exception):  # where the scheduler is gone, so is it
+            self.client.cancel([future], force=True)
+        return None
 
     def recover(self, plan: int, pack: Any) -> None:
         """After a while for lost workers to come back, whoever is there goes on."""
