@@ -88,7 +88,9 @@ def _discover(found: dict[str, Any]) -> list[str]:
         ),
         "",
         "Where it fails: with 15 % of the spikes in sequences some motifs are found and their "
-        "order is not proven, and motifs that are not significant list no events. Half of the "
+        "order is not proven, and motifs that are not significant list no events. A motif that is "
+        "played at different speeds may be found as two that share its events, both called "
+        "sequences (one of the warped recordings). Half of the "
         "recordings with shared rates have rates that rise at once and decay. "
         "What was tried is in [what findings rest on](theory/findings.md).",
     ]
