@@ -28,6 +28,7 @@ def pruned(
     """Sharpened motifs without those that are none of their own; None where none is left.
 
     Motifs are given up one at a time, and the rest is sharpened again: it takes over the events.
+    Then any two that do as well as one are joined.
     """
     if not len(motifs):
         return None
