@@ -88,10 +88,10 @@ def _discover(found: dict[str, Any]) -> list[str]:
         ),
         "",
         "Where it fails: with 15 % of the spikes in sequences some motifs are found and their "
-        "order is not proven, and motifs that are not significant list no events. And a planted "
-        "motif may be found as two that share its events (K = 4, all called sequences; seen with "
-        "60 % of the spikes, where events then count as found for the one and as false for the "
-        "other). Half of the recordings with shared rates have rates that rise at once and decay. "
+        "order is not proven, and motifs that are not significant list no events. A motif that is "
+        "played at different speeds may be found as two that share its events, both called "
+        "sequences (one of the warped recordings). Half of the "
+        "recordings with shared rates have rates that rise at once and decay. "
         "What was tried is in [what findings rest on](theory/findings.md).",
     ]
 
