@@ -201,6 +201,7 @@ def test_commands_run(page, desk, monkeypatch):
     Where a page shows what they print, its Python is run as well, since that makes its files.
     """
     lay_out_files(desk)
+    monkeypatch.setenv("COLUMNS", "80")  # tables are as wide as the terminal
     module = types.ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)
     shows = any(block.language == "text" and block.after in SHELLS for block in blocks(page))
