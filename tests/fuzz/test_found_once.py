@@ -231,6 +231,28 @@ FOUND_ON_ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
             "kept": False,
         },
     ),
+    # MU left a motif of 1e-155, whose square is the curvature: a slope divided by it overflows, for
+    # NumPy with a warning, and min(0, ∞) is right.
+    "a motif that all but vanished": (
+        "cuda (twin), streamed: steps",
+        {
+            "tile": 5,
+            "block": 12,
+            "shards": 4,
+            "lengths": [29],
+            "N": 2,
+            "K": 3,
+            "seed": 3464,
+            "zeros": 0.0,
+            "power": -20,
+            "penalties": {"l1_W": 2.0, "l1_H": 2.0},
+            "hidden": "columns",
+            "fixed": True,
+            "solver": "mu",
+            "sweeps": 2,
+            "follow": 1.0,
+        },
+    ),
 }
 
 
