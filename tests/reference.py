@@ -70,11 +70,14 @@ def penalties(K, l1_W=0.0, l2_W=0.0, l1_H=0.0, l2_H=0.0):
 
 def objective(X, W, H, lengths=None, boundary="zero", **penalty):
     """Return J = 1/2 |X - Xhat|^2 + l1_W sum W + l2_W/2 sum W^2 + the same for H."""
+    return 0.5 * np.sum(residual(X, W, H, lengths) ** 2) + penalty_on_entries(W, H, **penalty)
+
+
+def penalty_on_entries(W, H, **penalty):
+    """Return what `objective` adds to the squared error."""
     l1_W, l2_W, l1_H, l2_H = penalties(H.shape[1], **penalty)
-    J = 0.5 * np.sum(residual(X, W, H, lengths) ** 2)
-    J += np.sum(l1_W * W) + 0.5 * np.sum(l2_W * W**2)
-    J += np.sum(l1_H * H) + 0.5 * np.sum(l2_H * H**2)
-    return J
+    of_W = np.sum(l1_W * W) + 0.5 * np.sum(l2_W * W**2)
+    return of_W + np.sum(l1_H * H) + 0.5 * np.sum(l2_H * H**2)
 
 
 def overlap(F, L, lengths=None):
@@ -87,25 +90,31 @@ def overlap(F, L, lengths=None):
 
 
 def full_objective(X, W, H, lengths=None, boundary="zero", observed=None, **penalty):
-    """Return J of the observed entries with all penalties, also those between components.
+    """Return J of the observed entries with all penalties, also those between components."""
+    observed = np.ones(X.shape, bool) if observed is None else observed
+    left = np.where(observed, residual(X, W, H, lengths), 0.0)
+    J = 0.5 * np.sum(left**2)
+    return J + full_penalty(X, W, H, lengths, boundary, observed, **penalty)
 
-    x_ortho sum_{i!=j} <W_i * X, Q*H_j> over the bins where a motif may start, X being zero where
-    it is not observed; ortho_H/2 sum_{i!=j} <Q*H_i, H_j>; ortho_W/2 sum_{i!=j} of the inner
-    products of motifs summed over lags.
+
+def full_penalty(X, W, H, lengths=None, boundary="zero", observed=None, **penalty):
+    """Return all penalties, for any loss.
+
+    Those on entries, and x_ortho sum_{i!=j} <W_i * X, Q*H_j> over the bins where a motif may start,
+    X being zero where it is not observed; ortho_H/2 sum_{i!=j} <Q*H_i, H_j>; ortho_W/2 sum_{i!=j}
+    of the inner products of motifs summed over lags.
     """
     coupling = {name: penalty.pop(name, 0.0) for name in ("x_ortho", "ortho_H", "ortho_W")}
-    observed = np.ones(X.shape, bool) if observed is None else observed
-    X = np.where(observed, X, 0.0)
-    hidden = np.where(observed, 0.0, reconstruct(W, H, lengths))
-    J = objective(X + hidden, W, H, lengths, boundary, **penalty)
+    total = penalty_on_entries(W, H, **penalty)
+    X = X if observed is None else np.where(observed, X, 0.0)
     free = allowed(len(H), W.shape[1], lengths, boundary)
     C, Q = correlate_H(X, W, lengths), overlap(H, W.shape[1], lengths)
     profile = W.sum(axis=1)
     for i, j in itertools.permutations(range(H.shape[1]), 2):
-        J += coupling["x_ortho"] * np.sum(C[free, i] * Q[free, j])
-        J += 0.5 * coupling["ortho_H"] * np.sum(Q[:, i] * H[:, j])
-        J += 0.5 * coupling["ortho_W"] * np.sum(profile[:, i] * profile[:, j])
-    return J
+        total += coupling["x_ortho"] * np.sum(C[free, i] * Q[free, j])
+        total += 0.5 * coupling["ortho_H"] * np.sum(Q[:, i] * H[:, j])
+        total += 0.5 * coupling["ortho_W"] * np.sum(profile[:, i] * profile[:, j])
+    return total
 
 
 def beta_divergence(x, y, beta):
@@ -125,10 +134,8 @@ def beta_objective(
     """Return J with the beta-divergence of X from Xhat + floor over observed entries."""
     observed = np.ones(X.shape, bool) if observed is None else observed
     fit = reconstruct(W, H, lengths) + floor
-    data = np.where(observed, X, 0.0)
     J = np.sum(beta_divergence(X[observed], fit[observed], beta))
-    penalised = full_objective(data, W, H, lengths, boundary, observed, **penalty)
-    return J + penalised - full_objective(data, W, H, lengths, boundary, observed)
+    return J + full_penalty(X, W, H, lengths, boundary, observed, **penalty)
 
 
 def beta_ratios(X, W, H, beta, lengths=None, observed=None, floor=0.0):

@@ -231,6 +231,52 @@ FOUND_ON_ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
             "kept": False,
         },
     ),
+    # MU left a motif of 1e-155, whose square is the curvature: a slope divided by it overflows, for
+    # NumPy with a warning, and min(0, ∞) is right.
+    "a motif that all but vanished": (
+        "cuda (twin), streamed: steps",
+        {
+            "tile": 5,
+            "block": 12,
+            "shards": 4,
+            "lengths": [29],
+            "N": 2,
+            "K": 3,
+            "seed": 3464,
+            "zeros": 0.0,
+            "power": -20,
+            "penalties": {"l1_W": 2.0, "l1_H": 2.0},
+            "hidden": "columns",
+            "fixed": True,
+            "solver": "mu",
+            "sweeps": 2,
+            "follow": 1.0,
+        },
+    ),
+    # The oracle took the squared error of 1e15 off a J that it had been added to, of 100: what was
+    # left was a multiple of 1/16. All engines told the same, and were right.
+    "rounding of the oracle": (
+        "cuda (twin), streamed: other losses",
+        {
+            "tile": 6,
+            "block": 2,
+            "shards": 1,
+            "hands": 1,
+            "lengths": [58],
+            "N": 4,
+            "K": 4,
+            "L": 6,
+            "boundary": "valid",
+            "seed": 16812,
+            "zeros": 0.0,
+            "power": 20,
+            "hidden": "half",
+            "fixed": True,
+            "steps": 1,
+            "follow": 1.0,
+            "beta": 0.0,
+        },
+    ),
 }
 
 

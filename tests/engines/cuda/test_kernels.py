@@ -191,6 +191,29 @@ def test_sums_of_motifs(shape, both):
     assert both(make)[0][1] == pytest.approx(np.sum(shape.W**2), rel=1e-5)
 
 
+@pytest.mark.parametrize(("slope", "power"), [(2.0, 0.25), (-1.0, np.inf)])
+def test_motifs_that_all_but_vanished(on_lanes, slope, power):
+    """A slope beside next to no curvature overflows: an infinite step, and no warning."""
+    none, B = np.zeros(2), np.diag([1e-310, 1e-310])
+    for kernels in (on_lanes(2, 1, np.float64), Twin(2, 1, np.float64)):
+        W, g, out = np.array([[0.0, 0.5]]), np.array([[slope, slope]]), np.empty(2)
+        kernels.sums_W(W, g, B, none, none, out)
+        assert out.tolist() == [power, 0.25]
+        if slope > 0:
+            kernels.sweep_W(W, g, B, none, none, Inner(1))
+            assert not W.any()
+
+
+def test_squares_beyond_the_largest_number():
+    """They are infinite in the twin, too: no warning."""
+    none, B, out = np.zeros(1), np.array([[1e-300]]), np.empty(2)
+    W, g = np.array([[0.5]]), np.array([[-1.0]])
+    Twin(1, 1, np.float64).sums_W(W, g, B, none, none, out)
+    assert out.tolist() == [np.inf, 0.25]
+    Twin(1, 1, np.float64).sweep_W(W, g, B, none, none, Inner(1))
+    assert W.item() == pytest.approx(1e300)
+
+
 def test_inner(shape, both):
     def make(kernel):
         out = np.full(1, np.nan)

@@ -116,14 +116,14 @@ class Twin:
             free[place > 0] = False
         part = np.where(free, _part(h, slope + l1 + l2 * h, own[place] + l2), 0)
         out[0], out[1] = np.sum(C * h), np.sum(slope * h)
-        out[2], out[3] = np.sum(part**2), np.sum(np.where(free, h, 0) ** 2)
+        out[2], out[3] = _power(part), np.sum(np.where(free, h, 0) ** 2)
         out[4 : 4 + K], out[4 + K :] = h.sum(axis=0), (h * h).sum(axis=0)
 
     def sums_W(self, W: Array, g: Array, B: Array, l1: Array, l2: Array, out: Array) -> None:
         """Σ min(W, ∇/B_pp)² and ΣW² (changes out, (2,))."""
         w, l1, l2 = W.astype(np.float64), np.tile(l1, self.L), np.tile(l2, self.L)
         part = _part(w, g + l1 + l2 * w, B.diagonal() + l2)
-        out[0], out[1] = np.sum(part**2), np.sum(w**2)
+        out[0], out[1] = _power(part), np.sum(w**2)
 
     def inner(self, a: Array, b: Array, out: Array) -> None:
         """Σ a·b in float64 (changes out, (1,))."""
@@ -155,7 +155,7 @@ class Twin:
                     d = _best(W[:, p], g[:, p] + l1[k] + l2[k] * W[:, p], B[p, p] + l2[k]) - W[:, p]
                     W[:, p] += d
                     g[...] += d[:, None] * B[p]
-                    moved += float(np.sum(d.astype(np.float64) ** 2))
+                    moved += float(_power(d.astype(np.float64)))
             return moved
 
         _repeat(sweep, inner)
@@ -212,7 +212,7 @@ class Twin:
                 slope = slope - C[np.minimum(t, T - 1), k] + l1[k] + l2[k] * old
                 d = np.where(there, _best(old, slope, taps[place, k, L - 1, k] + l2[k]) - old, 0)
                 h[:, i + L - 1, k] += d
-                moved += float(np.sum(d.astype(np.float64) ** 2))
+                moved += float(_power(d.astype(np.float64)))
         mine = np.arange(longest) < (b - a)[:, None]
         H[(a[:, None] + np.arange(longest))[mine]] = h[:, L - 1 : L - 1 + longest][mine]
         return moved
@@ -271,18 +271,30 @@ def cut_off_taps(A: Array, E: Array) -> Array:
     return taps
 
 
+# Beside the curvature of a motif that has all but vanished, which may be 1e-310, a slope overflows:
+# as in the kernels that is an infinite step, which ``min`` or ``max`` judges, and no warning.
+
+
 def _part(value: Array, slope: Array, curvature: Array) -> Array:
     """min(value, slope/curvature); where it is flat, only a positive slope counts."""
     curved = curvature > 0
-    ratio = slope / np.where(curved, curvature, 1)
+    with np.errstate(over="ignore"):
+        ratio = slope / np.where(curved, curvature, 1)
     return np.where(curved, np.minimum(value, ratio), np.where(slope > 0, value, 0))
+
+
+def _power(part: Array) -> Any:
+    """Σ part², infinite where a square is."""
+    with np.errstate(over="ignore"):
+        return np.sum(part**2)
 
 
 def _best(old: Array, slope: Array, curvature: Array) -> Array:
     """The best value of an entry that is not negative; without curvature it is zero."""
     curved = curvature > 0
-    new = old - slope / np.where(curved, curvature, 1)
-    return np.where(curved, np.maximum(new, 0), 0).astype(old.dtype, copy=False)
+    with np.errstate(over="ignore"):
+        new = old - slope / np.where(curved, curvature, 1)
+        return np.where(curved, np.maximum(new, 0), 0).astype(old.dtype, copy=False)
 
 
 def _repeat(sweep: Any, inner: Inner) -> None:
