@@ -76,5 +76,5 @@ def test_draws_into_a_part_of_a_figure(model: CNMF) -> None:
 
 @pytest.mark.parametrize("components", [np.ones((3, 4)), np.ones((0, 3, 4)), CNMF(2, 3), "text"])
 def test_what_is_no_set_of_motifs_is_refused(components: object) -> None:
-    with pytest.raises(ValueError, match="components must be|is not fitted"):
+    with pytest.raises(ValueError, match=r"components must be|is not fitted"):
         plot_motifs(components)
