@@ -139,6 +139,7 @@ def add(store, *run, add=RunStore.add):
 
 RunStore.add = add
 number = int(sys.argv[1])
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where tests run
 from motifold.cli import main
 main(sys.argv[2:])
 """

@@ -34,7 +34,8 @@ used = [one for one in _jit.KERNELS if one.signatures]
 for one in used:  # what it calls was compiled with it, or was loaded as a part of it
     called = [one.py_func.__globals__.get(name) for name in one.py_func.__code__.co_names]
     used += [other for other in called if other in _jit.KERNELS and other not in used]
-unused = [one.__name__ for one in _jit.KERNELS if one not in used]
+# log32 is called by an overload, of which the kernels above that were loaded know no name.
+unused = [one.__name__ for one in _jit.KERNELS if one not in used and one.__name__ != "log32"]
 before = tally()[0]
 X = np.random.default_rng(0).poisson(1.0, (700, 11)).astype(float)
 mask = X < 4
