@@ -149,7 +149,7 @@ class DaskCrew(Crew):
             except (TimeoutError, distributed.TimeoutError):
                 if address not in self._there():
                     break
-            except Exception:
+            except Exception:  # gone again meanwhile
                 break
         with suppress(Exception):  # where the scheduler is gone, so is it
             self.client.cancel([future], force=True)
