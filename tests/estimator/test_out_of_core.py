@@ -109,6 +109,16 @@ def test_a_single_feature(tmp_path, dtype):
     assert model.loss_ == pytest.approx(plain.loss_, rel=1e-4 if dtype is np.float32 else 1e-9)
 
 
+def test_a_single_motif_of_a_single_lag(tmp_path):
+    """The last block may be one row, of which BLAS makes a column in memory and a row from disk."""
+    X = recording(np.float64)[:385]
+    options = {"random_state": 0, "max_iter": 5, "tol": 0}
+    plain = CNMF(1, 1, **options).fit(X)
+    model = CNMF(1, 1, **options).fit(as_zarr(X, tmp_path))
+    np.testing.assert_allclose(model.components_, plain.components_, rtol=1e-12, atol=0)
+    assert model.loss_ == pytest.approx(plain.loss_, rel=1e-12)
+
+
 @pytest.mark.filterwarnings("ignore:X has 450 rows")  # so few that they may be the features
 def test_long_motifs_and_short_blocks(tmp_path):
     """A motif that is longer than a block reaches back over several of them."""
