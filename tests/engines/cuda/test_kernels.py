@@ -108,10 +108,11 @@ def test_lags_return_to_their_places(shape, both):
 
 
 @pytest.mark.parametrize("subtract", [False, True])
-@pytest.mark.parametrize("small", [False, True])
-def test_gradient(shape, both, subtract, small, monkeypatch):
-    """Small problems have a warp for each entry, others rows in shared memory."""
-    monkeypatch.setattr(compiled, "_SMALL", 2**15 if small else 0)
+@pytest.mark.parametrize(("small", "long"), [(2**15, 0), (0, 0), (0, 2**18)])
+def test_gradient(shape, both, subtract, small, long, monkeypatch):
+    """Small problems have a warp for each entry, others rows in shared memory, one or several."""
+    monkeypatch.setattr(compiled, "_SMALL", small)
+    monkeypatch.setattr(compiled, "_LONG", long)
 
     def make(kernel):
         out = np.full_like(shape.H, np.nan)
@@ -171,6 +172,21 @@ def test_sums_of_activations(shape, both, valid):
     sums = both(make)[0]
     assert sums[0] == pytest.approx(np.vdot(shape.C, shape.H), rel=1e-5)
     assert sums[4:] == pytest.approx(np.r_[shape.H.sum(0), (shape.H**2).sum(0)], rel=1e-5)
+
+
+@pytest.mark.parametrize("long", [0, 2**18])
+def test_products_of_lags(shape, both, long, monkeypatch):
+    monkeypatch.setattr(compiled, "_LONG", long)
+    K, L = shape.K, shape.L
+
+    def make(kernel):
+        out = np.full(K * L * K, np.nan)
+        kernel.lag_gram(shape.H, shape.age, out)
+        return (out,)
+
+    design = reference.w_design(shape.H, L, shape.lengths)
+    expected = (design[:, -K:].T @ design).ravel()
+    np.testing.assert_allclose(both(make)[0], expected, rtol=1e-4, atol=1e-4)
 
 
 def motif_problem(shape):
@@ -296,6 +312,39 @@ def test_sweeps_of_activations(shape, both, length):
         options = {"order": "tiles", "tile": tile, **weights}
         expected = reference.sweep_H(shape.X, shape.W, expected, shape.lengths, **options)
     np.testing.assert_allclose(H, expected, rtol=1e-3, atol=1e-4 * (1 + expected.max()))
+
+
+def test_bins_that_are_cut_off_are_a_seam_where_there_are_many_tiles(on_lanes, monkeypatch):
+    """None is left out, none that is not free is moved, and both do the same."""
+    L, K, lengths = 6, 2, [90, 3, 5, 48]
+    shape = Shape(K, L, lengths, np.float64)
+    edges = shape.edges
+    for valid in (False, True):
+        active = np.maximum(edges[:-1], edges[1:] - (L - 1) * valid)
+        bounds = np.c_[edges[:-1], active, edges[1:]].astype(np.int64)
+        found = {}
+        for many in (10**6, 1):
+            monkeypatch.setattr(tiles, "_MANY", many)
+            found[many] = cut(bounds, L, K, 12, lambda table: table)
+        assert (found[1].table[:, 1] <= found[10**6].table[:, 1]).all()
+        assert (found[1].table[:, 1] < found[10**6].table[:, 1]).sum() == 4
+        kernels, weights = (on_lanes(K, L, np.float64), Twin(K, L, np.float64)), np.zeros(K)
+
+        def swept(kernel, sweeps, found=found, weights=weights):
+            H = np.full_like(shape.H, 0.25)
+            args = shape.C, shape.A, shape.E, weights, weights
+            kernel.sweep_H(H, *args, found[1], Inner(sweeps, 0.0))
+            return H
+
+        np.testing.assert_allclose(*(swept(kernel, 2) for kernel in kernels), atol=1e-12)
+        H = swept(kernels[1], 1000)
+        free = np.zeros(len(H), dtype=bool)
+        for start, stop, _ in bounds:
+            free[start:stop] = True
+        assert (H[~free] == 0.25).all()
+        fit = reference.reconstruct(shape.W, H, lengths)
+        slope = reference.correlate_H(fit - shape.X, shape.W, lengths)[free]
+        assert np.abs(np.minimum(H[free], slope)).max() < 1e-6  # each found its minimum
 
 
 def test_sweeps_end_where_they_move_little(on_lanes):

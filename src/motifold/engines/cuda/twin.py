@@ -119,6 +119,13 @@ class Twin:
         out[2], out[3] = _power(part), np.sum(np.where(free, h, 0) ** 2)
         out[4 : 4 + K], out[4 + K :] = h.sum(axis=0), (h * h).sum(axis=0)
 
+    def lag_gram(self, H: Array, age: Array, out: Array) -> None:
+        """Σ H[t−L+1, k]·H[t−lag, j] over rows with L−1 before them; out (K·L·K,)."""
+        t = np.flatnonzero(age == self.L - 1)
+        oldest = H[t - self.L + 1].astype(np.float64)
+        later = [oldest.T @ H[t - lag] for lag in range(self.L)]
+        out[:] = np.stack(later, axis=1).ravel()
+
     def sums_W(self, W: Array, g: Array, B: Array, l1: Array, l2: Array, out: Array) -> None:
         """Σ min(W, ∇/B_pp)² and ΣW² (changes out, (2,))."""
         w, l1, l2 = W.astype(np.float64), np.tile(l1, self.L), np.tile(l2, self.L)
@@ -187,7 +194,8 @@ class Twin:
         """One part of a sweep, all tiles at once: none sees what another does."""
         L, K, T = self.L, self.K, len(H)
         begin, seam, end, start, stop_active, stop = table.T[:6]
-        a, b = (begin, np.minimum(seam, stop_active)) if part == 0 else (seam, end)
+        a, b = (begin, seam) if part == 0 else (seam, end)
+        b = np.minimum(b, stop_active)
         use = b > a
         if not use.any():
             return 0.0
