@@ -70,9 +70,9 @@ def test_recorded_steps_are_the_same_bits(gpu, monkeypatch):
 
     X = make_sequences(5000, 30, 3, 10, random_state=0).X.astype(np.float32)
     replayed = []
-    step = recording.Recording.step
+    begin = recording.Recording.begin
     monkeypatch.setattr(
-        recording.Recording, "step", lambda self, *a: replayed.append(1) or step(self, *a)
+        recording.Recording, "begin", lambda self, *a: replayed.append(1) or begin(self, *a)
     )
     fits = []
     for after in (5, 10**6):

@@ -213,6 +213,12 @@ class Engine(Protocol):
     def ahead(self, now: Any, before: Any, beta: float) -> Any:
         """Now + β·(now − before), cut off at zero; of motifs or of activations."""
 
+    def foresee(self, beta: float) -> None:
+        """If the next step is taken, the one behind it begins ``ahead`` by this β.
+
+        An engine may begin that one before it is asked for; it need not.
+        """
+
     # --- at given factors -------------------------------------------------------------------
 
     def assess(self, W: Motifs, H: Activations) -> Assessment:

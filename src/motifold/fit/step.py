@@ -126,11 +126,12 @@ class Descent:
             (W, H), beta = state.before, state.pace.momentum
             now = state.now
             ahead = self.engine.ahead(now.W, W, beta), self.engine.ahead(now.H, H, beta)
+            limit = min(1.0, state.pace.limit * _GROW_LIMIT)
+            grown = Pace(min(limit, beta * _GROW), limit)
+            self.engine.foresee(grown.momentum)
             step = self._step(state, *ahead, clock)
             old, new = self.judged(now, self._iterate_of(step))
             if new.objective <= old.objective:
-                limit = min(1.0, state.pace.limit * _GROW_LIMIT)
-                grown = Pace(min(limit, beta * _GROW), limit)
                 return self._after(replace(state, now=old, pace=grown), new)
             state = replace(state, now=old, pace=Pace(beta / _CUT, beta))
         while True:

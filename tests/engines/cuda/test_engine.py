@@ -101,6 +101,34 @@ def test_recorded_steps_are_the_same_steps(kind, dtype, monkeypatch):
     assert replayed.now.objective == plain.now.objective
 
 
+def test_the_next_step_has_begun_when_it_is_asked_for(monkeypatch):
+    """And what was not foreseen is taken all the same; residuals are on their way, too."""
+    engine = motifold.engines.cuda.engine.CUDAEngine
+    monkeypatch.setattr(motifold.engines.cuda.engine, "_RECORDED_AFTER", 3)
+    told, replayed, residual = [], engine._replayed, engine.residual
+
+    def step(self, recording, W, H, beta):
+        foreseen = self._foreseen
+        told.append(foreseen is not None and foreseen.is_of(recording, W, H))
+        return replayed(self, recording, W, H, beta)
+
+    under_way = []
+
+    def looked_at(self, W, H):
+        under_way.append((id(W), id(H)) in self._residuals._kept)
+        return residual(self, W, H)
+
+    monkeypatch.setattr(engine, "_replayed", step)
+    monkeypatch.setattr(engine, "residual", looked_at)
+    X = reference.reconstruct(CASE.W, CASE.H, CASE.lengths)  # J is soon too small for its sums
+    device = Replaying()
+    fitted(replace(CASE, X=X), device, HALS(), np.float32, n=60)
+    assert 0.5 < np.mean(told) < 1
+    assert device.replayed <= len(told) + told.count(False) + 1
+    assert len(under_way) > 20
+    assert under_way.count(True) > 5
+
+
 @pytest.mark.parametrize("kind", ["missing", "x_ortho", "ortho_H"])
 def test_what_looks_at_its_numbers_is_not_recorded(kind, monkeypatch):
     monkeypatch.setattr(motifold.engines.cuda.engine, "_RECORDED_AFTER", 0)

@@ -163,6 +163,9 @@ class Handles:
         self.workers.together(lambda n: extrapolate(*args, n), SECONDS * now.size)
         return ahead
 
+    def foresee(self, beta: float) -> None:
+        """All cores are at work anyway."""
+
     def zeros(self, problem: Any = None) -> Array:
         """An array of zeros (T, K)."""
         dtype = self.problem.dtype if problem is None else problem.statistics.C.dtype

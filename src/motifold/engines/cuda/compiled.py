@@ -21,9 +21,13 @@ SOURCES = (*OF_EVERY_FIT, "ratios")
 # bytes of shared memory that every GPU grants without being asked.
 _THREADS, _BLOCKS, _RUN, _SHARED = 256, 65535, 512, 48 * 1024
 _CUT_OFF_TAPS = 2**22  # numbers of a table at most
-_LONG_RUN = 2**16  # entries of one in a loop over an array
+# Entries of a run in a loop over an array, in long arrays, and from how many on they are.
+_SHORT_RUN, _LONG_RUN, _LONG_ARRAY = 2**14, 2**16, 2**26
 _WARPS, _LANES = 4, 32
-_SMALL = 2**15  # rows below which a gradient in shared memory would keep few blocks busy
+_ROWS_OF_A_WARP = 8  # as passes.cu has it
+# Rows below which a gradient in shared memory would keep few blocks busy, and rows from which on
+# its threads have several each.
+_SMALL, _LONG = 2**15, 2**18
 _NULL = np.uint64(0)
 
 
@@ -78,10 +82,9 @@ class Compiled:
 
     def windows(self, H: Any, age: Any, first: int, n: int, out: Any, rows: Any = None) -> None:
         """Windows of H."""
-        size = n * self.L * self.K
         chosen = _NULL if rows is None else rows
         args = H, age, chosen, np.int64(first), np.int64(n), out
-        self._each("passes", "windows", size, *args)
+        self._each("passes", "windows", _LANES * -(-n // _ROWS_OF_A_WARP), *args)
 
     def add_lags(self, Y: Any, left: Any, first: int, n: int, C: Any) -> None:
         """Lags put back in their places."""
@@ -94,7 +97,8 @@ class Compiled:
         """A∗H − C, or A∗H."""
         C = _NULL if C is None else C
         K, T = self.K, len(H)
-        together = 4 if K <= 8 else 2 if K <= 16 else 1  # as passes.cu has it
+        most = 4 if K <= 8 else 2 if K <= 16 else 1  # as passes.cu has it
+        together = most if T >= _LONG else 1
         threads = _THREADS // 2
         shared = (threads * together + 2 * self.L - 2) * (K | 1) * self.dtype.itemsize
         main, alone, n = -(-T // (threads * together)), cut_off, len(cut_off)
@@ -103,7 +107,8 @@ class Compiled:
         warps = threads // _LANES
         blocks = main + -(-n * K // warps)
         if blocks:
-            args = H, C, A, E, age, left, np.int64(T), alone, np.int64(n), np.int32(main), out
+            sizes = alone, np.int64(n), np.int32(main), np.int32(together)
+            args = H, C, A, E, age, left, np.int64(T), *sizes, out
             self._launch("passes", "gradient", blocks, threads, args, shared)
 
     def smoothed(self, F: Any, age: Any, left: Any, out: Any) -> None:
@@ -152,6 +157,15 @@ class Compiled:
         self._launch("sums", "sums_H", runs, _THREADS, args, 0)
         self._columns(parts, out)
 
+    def lag_gram(self, H: Any, age: Any, out: Any) -> None:
+        """Products of activations with those of other lags."""
+        T = len(H)
+        run = _RUN if T >= _LONG else _RUN // 4
+        parts = self._xp.empty((-(-T // run), out.size))
+        args = H, age, np.int64(T), np.int32(run), parts
+        self._launch("sums", "lag_gram", len(parts), _THREADS // 2, args, 0)
+        self._columns(parts, out)
+
     def sums_W(self, W: Any, g: Any, B: Any, l1: Any, l2: Any, out: Any) -> None:
         """Sums of the certificate of W."""
         N = len(W)
@@ -170,9 +184,10 @@ class Compiled:
 
     def _by_runs(self, module: str, kernel: str, size: int, out: Any, *args: Any) -> None:
         """A sum over an array: over runs of its entries, one for each block, then over these."""
-        runs = max(1, -(-size // _LONG_RUN))
+        run = _LONG_RUN if size >= _LONG_ARRAY else _SHORT_RUN
+        runs = max(1, -(-size // run))
         parts = self._xp.empty((runs, 1))
-        args = *args, np.int64(size), np.int32(_LONG_RUN), parts
+        args = *args, np.int64(size), np.int32(run), parts
         self._launch(module, kernel, runs, _THREADS, args, 0)
         self._columns(parts, out)
 

@@ -11,7 +11,7 @@ from motifold.engines.base import Step
 from motifold.engines.cpu.memo import Memo
 from motifold.engines.cpu.statistics import WStatistics
 from motifold.engines.cuda.problems import DeviceProblems
-from motifold.engines.cuda.recording import Recording
+from motifold.engines.cuda.recording import Foreseen, Point, Recording
 from motifold.engines.cuda.solving import update_W
 from motifold.model import Array
 from motifold.model.certificate import kkt_ratio
@@ -32,6 +32,9 @@ class CUDAEngine(DeviceProblems):
 
     _far = 0.0  # the KKT residual after the last step
     _steps = 0  # that were taken
+    _next_beta: float | None = None  # of the step behind the next, if that is taken
+    _foreseen: Foreseen | None = None
+    _residual_asked = False  # whether anyone asked for one since the last step
 
     @property
     def _may_be_rough(self) -> bool:
@@ -62,7 +65,9 @@ class CUDAEngine(DeviceProblems):
             self._forget_products()  # those of a certificate are not rounded, nor these kept
         recording = None if enough is not None else self._recording(W, H, solver, inner)
         problem: Any = None
+        beta, self._next_beta = self._next_beta, None
         if recording is None:
+            self._foreseen = None
             told, gradient = self._told(W, H)
             if enough is not None:
                 kkt_W = _kkt_of(self.device.host(told))
@@ -71,7 +76,7 @@ class CUDAEngine(DeviceProblems):
             W, H, problem = self._taken(W, H, solver, inner, told, gradient)
             numbers = self.device.host(told)
         else:
-            W, H, numbers = recording.step(W, H)
+            W, H, numbers = self._replayed(recording, W, H, beta)
         sums = self._sums_of(numbers[_OF_MOTIFS : -self.problem.K], H, problem)
         kkt_W = _kkt_of(numbers)
         self._powers.put((W,), numbers[-self.problem.K :].copy())
@@ -82,6 +87,48 @@ class CUDAEngine(DeviceProblems):
         if self.hides and followed:
             sums = self._sums(H, self._filled_problem(problem, H))
         return Step(kkt_W, W, H, sums, self._penalty(W, sums), followed)
+
+    def _replayed(
+        self, recording: Recording, W: Any, H: Any, beta: float | None
+    ) -> tuple[Any, Any, Array]:
+        """A recorded step, begun already if it was foreseen; the next begins behind it."""
+        foreseen, self._foreseen = self._foreseen, None
+        if foreseen is not None and foreseen.is_of(recording, W, H):
+            begun = foreseen.step
+        else:
+            begun = recording.begin(W, H)
+        if beta is not None:
+            of_W = self._beyond(begun.W, self._origin(W), beta)
+            of_H = self._beyond(begun.H, self._origin(H), beta)
+            step = recording.begin(of_W.ahead, of_H.ahead)
+            if self._residual_asked:  # it will be asked for again
+                residual = self.passes.squared_residual(step.W, step.H)
+                self._residuals.put((step.W, step.H), residual)
+            self._residual_asked = False
+            self._foreseen = Foreseen(recording, beta, of_W, of_H, step)
+        return begun.W, begun.H, begun.numbers()
+
+    def _beyond(self, now: Any, before: Any, beta: float) -> Point:
+        return Point(super().ahead(now, before, beta), now, before)
+
+    def _origin(self, ahead: Any) -> Any:
+        """The factor that this one is ahead of; itself, if it is of none."""
+        return self._origins.get((ahead,), lambda: ahead)
+
+    @cached_property
+    def _origins(self) -> Memo:
+        return Memo(4)
+
+    def ahead(self, now: Any, before: Any, beta: float) -> Any:
+        """A new array, or the one where a step has begun already."""
+        found = None if self._foreseen is None else self._foreseen.ahead(now, before, beta)
+        found = super().ahead(now, before, beta) if found is None else found
+        self._origins.put((found,), now)
+        return found
+
+    def foresee(self, beta: float) -> None:
+        """A recorded step begins while the numbers of the one before it are looked at."""
+        self._next_beta = beta
 
     def empty_motifs(self, W: Any) -> np.ndarray:
         """From what the step that made them told."""
@@ -173,8 +220,13 @@ class CUDAEngine(DeviceProblems):
     # --- at given factors -------------------------------------------------------------------
 
     def residual(self, W: Any, H: Any) -> float:
-        """One pass over the data."""
-        return self.passes.squared_residual(W, H)
+        """One pass over the data, which may be under way already."""
+        self._residual_asked = True
+        return self._residuals.get((W, H), lambda: self.passes.squared_residual(W, H))()
+
+    @cached_property
+    def _residuals(self) -> Memo:
+        return Memo(4)  # of two iterates that are compared, and of those that are under way
 
     def kkt_of_motifs(self, W: Any, H: Any) -> float:
         """From P and B, which the next iteration will use."""

@@ -1,25 +1,34 @@
 // Between H, X and the products of BLAS: windows of H, lags put back in their places, gradients.
 
 // Rows of the matrix of shifted activations: out[i, lag, k] = H[t - lag, k], zero beyond the
-// segment, for t = rows[i], or first + i where rows is null.
-// row_n: a kind of integer that holds n·L·K; to divide by is quicker where it is a short one.
-template <class row_n>
-__device__ void fill_windows(const REAL* H, const unsigned short* age, const row_t* rows,
-                             row_t first, row_n n, REAL* out) {
-    for (row_n i = (row_n)this_thread(); i < n * (L * K); i += (row_n)all_threads()) {
-        const row_n at = i / (L * K);
-        const row_t t = rows ? rows[at] : first + at;
-        const int place = (int)(i - at * (L * K)), lag = place / K;
-        out[i] = lag <= age[t] ? H[t * K + place - lag * (2 * K)] : (REAL)0;
-    }
-}
-
+// segment, for t = rows[i], or first + i where rows is null. A warp has eight rows: the place in a row
+// is the same for all of them.
+#define ROWS_OF_A_WARP 8
 extern "C" __global__ void windows(const REAL* H, const unsigned short* age, const row_t* rows,
                                    row_t first, row_t n, REAL* out) {
-    if (n < (1 << 30) / (L * K))
-        fill_windows<unsigned>(H, age, rows, first, (unsigned)n, out);
-    else
-        fill_windows<row_t>(H, age, rows, first, n, out);
+    const row_t step = all_threads() / 32 * ROWS_OF_A_WARP;
+    for (row_t begin = this_thread() / 32 * ROWS_OF_A_WARP; begin < n; begin += step) {
+        const REAL* sources[ROWS_OF_A_WARP];
+        int ages[ROWS_OF_A_WARP];
+#pragma unroll
+        for (int i = 0; i < ROWS_OF_A_WARP; i++) {
+            const bool there = begin + i < n;
+            const row_t t = !there ? first : rows ? rows[begin + i] : first + begin + i;
+            sources[i] = H + t * K;
+            ages[i] = there ? age[t] : -1;
+        }
+        REAL* target = out + begin * (L * K);
+        for (int place = threadIdx.x & 31; place < L * K; place += 32) {
+            const int lag = place / K;
+            REAL found[ROWS_OF_A_WARP];
+#pragma unroll
+            for (int i = 0; i < ROWS_OF_A_WARP; i++)
+                found[i] = lag <= ages[i] ? sources[i][place - lag * (2 * K)] : (REAL)0;
+#pragma unroll
+            for (int i = 0; i < ROWS_OF_A_WARP; i++)
+                if (ages[i] >= 0) target[i * (L * K) + place] = found[i];
+        }
+    }
 }
 
 // C[t, k] += sum over lags of Y[t + lag, lag, k], Y being rows first to first + n of X·W.
@@ -36,57 +45,83 @@ extern "C" __global__ void add_lags(const REAL* Y, const unsigned short* left, r
     }
 }
 
-// Rows of H that a thread has the products of at once: a tap is read once for all of them.
+// Rows of H that a thread has the products of at once, in long recordings: a tap is read once for
+// all of them.
 #define TOGETHER (K <= 8 ? 4 : K <= 16 ? 2 : 1)
 // Numbers of a row of H in shared memory: an odd one, so that 32 rows lie in 32 banks.
 #define ROW (K | 1)
 
-// A*H - C, or A*H where C is null. The first `staged` blocks have TOGETHER rows for each thread, with
-// L-1 on either side in shared memory; rows whose windows leave the segment are left out there. A
-// warp of the other blocks has one of those, for one motif: they are listed in `cut_off` (n,), or
-// are all the rows where that is null.
+// A*H - C, or A*H where C is null, for ROWS rows of each thread, with L-1 on either side in shared
+// memory; rows whose windows leave the segment are left out.
+template <int ROWS>
+__device__ void gradient_inside(const REAL* H, const REAL* C, const REAL* A,
+                                const unsigned short* age, const unsigned short* left, row_t T,
+                                REAL* near, REAL* out) {
+    const int threads = (int)blockDim.x, rows = threads * ROWS;
+    const row_t first = (row_t)blockIdx.x * rows;
+    const int low = first < L - 1 ? (int)(L - 1 - first) * K : 0, all = (rows + 2 * L - 2) * K;
+    const row_t behind = (T - first + L - 1) * K;
+    const int high = behind < all ? (int)behind : all;
+    const REAL* source = H + (first - (L - 1)) * K;
+    for (int i = threadIdx.x; i < all; i += 8 * threads) {
+        REAL found[8];  // on their way at once
+#pragma unroll
+        for (int r = 0; r < 8; r++) {
+            const int p = i + r * threads;
+            found[r] = p >= low && p < high ? source[p] : (REAL)0;
+        }
+#pragma unroll
+        for (int r = 0; r < 8; r++) {
+            const int p = i + r * threads;
+            if (p < all) near[p / K * ROW + p % K] = found[r];
+        }
+    }
+    __syncthreads();
+    REAL sums[ROWS][K];
+#pragma unroll
+    for (int r = 0; r < ROWS; r++)
+#pragma unroll
+        for (int k = 0; k < K; k++) sums[r][k] = 0;
+    const REAL* mine = near + (int)threadIdx.x * ROW;
+    for (int s = 0; s < WIDTH; s++)
+#pragma unroll 4
+        for (int j = 0; j < K; j++) {
+            REAL h[ROWS];
+#pragma unroll
+            for (int r = 0; r < ROWS; r++) h[r] = mine[(r * threads + s) * ROW + j];
+#pragma unroll
+            for (int k = 0; k < K; k++) {
+                const REAL tap = A[s * K + j + k * TAPS];
+#pragma unroll
+                for (int r = 0; r < ROWS; r++) sums[r][k] += tap * h[r];
+            }
+        }
+#pragma unroll
+    for (int r = 0; r < ROWS; r++) {
+        const row_t t = first + r * threads + threadIdx.x;
+        if (t >= T || age[t] != L - 1 || left[t] != L) continue;
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            const row_t at = t * K + k;
+            out[at] = C ? sums[r][k] - C[at] : sums[r][k];
+        }
+    }
+}
+
+// A*H - C, or A*H where C is null. The first `staged` blocks have TOGETHER rows for each thread, or
+// one where the recording is short. A warp of the other blocks has one of those that a segment cuts
+// off, for one motif: they are listed in `cut_off` (n,), or are all the rows where that is null.
 extern "C" __global__ void gradient(const REAL* H, const REAL* C, const REAL* A, const REAL* E,
                                     const unsigned short* age, const unsigned short* left, row_t T,
-                                    const row_t* cut_off, row_t n, int staged, REAL* out) {
+                                    const row_t* cut_off, row_t n, int staged, int together,
+                                    REAL* out) {
     extern __shared__ double dynamic[];
     if ((int)blockIdx.x < staged) {
         REAL* near = (REAL*)dynamic;
-        const int threads = (int)blockDim.x, rows = threads * TOGETHER;
-        const row_t first = (row_t)blockIdx.x * rows;
-        for (int i = threadIdx.x; i < (rows + 2 * L - 2) * K; i += threads) {
-            const row_t t = first - (L - 1) + i / K;
-            near[i / K * ROW + i % K] = t >= 0 && t < T ? H[t * K + i % K] : (REAL)0;
-        }
-        __syncthreads();
-        REAL sums[TOGETHER][K];
-#pragma unroll
-        for (int r = 0; r < TOGETHER; r++)
-#pragma unroll
-            for (int k = 0; k < K; k++) sums[r][k] = 0;
-        const REAL* mine = near + (int)threadIdx.x * ROW;
-        for (int s = 0; s < WIDTH; s++)
-#pragma unroll 4
-            for (int j = 0; j < K; j++) {
-                REAL h[TOGETHER];
-#pragma unroll
-                for (int r = 0; r < TOGETHER; r++) h[r] = mine[(r * threads + s) * ROW + j];
-#pragma unroll
-                for (int k = 0; k < K; k++) {
-                    const REAL tap = A[s * K + j + k * TAPS];
-#pragma unroll
-                    for (int r = 0; r < TOGETHER; r++) sums[r][k] += tap * h[r];
-                }
-            }
-#pragma unroll
-        for (int r = 0; r < TOGETHER; r++) {
-            const row_t t = first + r * threads + threadIdx.x;
-            if (t >= T || age[t] != L - 1 || left[t] != L) continue;
-#pragma unroll
-            for (int k = 0; k < K; k++) {
-                const row_t at = t * K + k;
-                out[at] = C ? sums[r][k] - C[at] : sums[r][k];
-            }
-        }
+        if (together > 1)
+            gradient_inside<TOGETHER>(H, C, A, age, left, T, near, out);
+        else
+            gradient_inside<1>(H, C, A, age, left, T, near, out);
         return;
     }
     const int lane = threadIdx.x & 31, warps = (int)blockDim.x >> 5;
@@ -120,12 +155,21 @@ extern "C" __global__ void diagonal_sums(REAL* S) {
     for (row_t i = this_thread(); i < L * K * K; i += all_threads()) {
         const int d = (int)(i / (K * K)), k = (int)(i / K % K), j = (int)(i % K);
         REAL sum = 0;
-        for (int p = L - 1 - d; p >= 0; p--) {
-            const int q = p + d;
-            REAL* entry = S + ((p * K + k) * L + q) * K + j;
-            sum = *entry + sum;
-            *entry = sum;
-            if (d > 0) S[((q * K + j) * L + p) * K + k] = sum;  // nobody reads it here
+        for (int last = L - 1 - d; last >= 0; last -= 8) {
+            REAL read[8];  // on their way at once
+#pragma unroll
+            for (int r = 0; r < 8; r++) {
+                const int p = last - r;
+                read[r] = p >= 0 ? S[((p * K + k) * L + p + d) * K + j] : (REAL)0;
+            }
+#pragma unroll
+            for (int r = 0; r < 8; r++) {
+                const int p = last - r, q = p + d;
+                if (p < 0) break;
+                sum = read[r] + sum;
+                S[((p * K + k) * L + q) * K + j] = sum;
+                if (d > 0) S[((q * K + j) * L + p) * K + k] = sum;  // nobody reads it here
+            }
         }
     }
 }

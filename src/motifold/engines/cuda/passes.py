@@ -5,6 +5,7 @@ W̃ is (N, L·K), lag 0 first, as is H̃: a row of it is L rows of H, the newest
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,23 +35,21 @@ class Passes:
         ``rough``: P may be rounded.
         """
         P: Any = None
-        base: Any = None
         for block in self.data.blocks():
             H_tilde = self.windows(H, block.a, block.b)
             P = _added(P, self.device.product(block.X.T, H_tilde, rough))
-            if gram:
-                oldest = H_tilde[:, -self.K :]
-                base = _added(base, self.device.product(oldest.T, H_tilde))
         weights = self.data.weights
         P = P.astype(self.data.dtype, copy=False)
-        return P if weights is None else P * weights, self._gram(H, base) if gram else None
+        return P if weights is None else P * weights, self._gram(H) if gram else None
 
-    def _gram(self, H: Any, base: Any) -> Any:
+    def _gram(self, H: Any) -> Any:
         """B from the products that all lags share and the last rows of every segment.
 
         See ``engines.cpu.statistics``: all terms are nonnegative and only added.
         """
         L, K, xp = self.L, self.K, self.xp
+        base = xp.empty(K * L * K)
+        self.kernels.lag_gram(H, self.data.age, base)
         ends = self.data.ends
         tails = xp.empty((len(ends), L * K), dtype=self.data.dtype)
         self.kernels.windows(H, self.data.age, 0, len(ends), tails, ends)
@@ -83,14 +82,15 @@ class Passes:
     def _weighed(self, block: Block) -> Any:
         return block.X if self.data.weights is None else block.X * self.data.weights[:, 0]
 
-    def squared_residual(self, W: Any, H: Any) -> float:
-        """‖X − X̂‖², from the residual itself."""
+    def squared_residual(self, W: Any, H: Any) -> Callable[[], float]:
+        """‖X − X̂‖², from the residual itself: launched now, waited for when it is asked for."""
         sums = []
         for block in self.data.blocks():
             sums.append(self.xp.empty(1))
             fit = self.fitted(W, H, block.a, block.b)
             self.kernels.distance(self._weighed(block), fit, block.observed, sums[-1])
-        return float(self.device.host(self.xp.concatenate(sums)).sum())
+        numbers = self.device.fetched(self.xp.concatenate(sums))
+        return lambda: float(numbers().sum())
 
     def unexplained_power(self, W: Any, H: Any) -> np.ndarray:
         """Σ max(0, X − X̂)² of every row, (T,) on the host.

@@ -72,6 +72,29 @@ extern "C" __global__ void sums_W(const REAL* W, const REAL* g, const REAL* B, c
     }
 }
 
+// Of each run of `step` rows, one block: the sums of H[t-L+1, k] * H[t-lag, j] over those of its rows
+// t that have L-1 before them in their segment. parts (runs, K, L, K).
+extern "C" __global__ void lag_gram(const REAL* H, const unsigned short* age, row_t T, int step,
+                                    double* parts) {
+    const row_t first = (row_t)blockIdx.x * step;
+    const row_t last = first + step < T ? first + step : T;
+    for (int place = threadIdx.x; place < L * K; place += blockDim.x) {
+        REAL sums[K];
+#pragma unroll
+        for (int k = 0; k < K; k++) sums[k] = 0;
+#pragma unroll 4
+        for (row_t t = first; t < last; t++) {
+            if (age[t] != L - 1) continue;
+            const REAL value = H[t * K + place - place / K * (2 * K)];
+#pragma unroll
+            for (int k = 0; k < K; k++) sums[k] += H[(t - (L - 1)) * K + k] * value;
+        }
+#pragma unroll
+        for (int k = 0; k < K; k++)
+            parts[((row_t)blockIdx.x * K + k) * (L * K) + place] = sums[k];
+    }
+}
+
 // Of each column of parts (n, m), one block: its sum. out (m,).
 extern "C" __global__ void column_sums(const double* parts, row_t n, int m, double* out) {
     double sum = 0;
