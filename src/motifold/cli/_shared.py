@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,6 @@ from motifold.cli._terminal import say
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.findings.annotations import Annotations
-    from motifold.findings.table import Table
     from motifold.io import Recording
 
 # Exit codes beyond click's own: 0 done, 1 failed, 2 wrong usage.
@@ -361,23 +360,3 @@ def on_a_terminal() -> bool:
 def text_width() -> int:
     """Characters of a line: what the terminal has, if it is wide enough for a table; else 100."""
     return max(80, min(shutil.get_terminal_size((100, 24)).columns, 200))
-
-
-def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A table as CSV, numbers with nine digits."""
-    lines = [",".join(columns), *(",".join(_cell(value) for value in row) for row in rows)]
-    return "\n".join([*lines, ""])
-
-
-def csv_of(table: Table) -> str:
-    """All of a table of results as CSV."""
-    return csv_text(table.columns, ([row[name] for name in table.columns] for row in table))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.9g}"
-    text = str(value)
-    if any(sign in text for sign in ',"\r\n'):  # a name from a file
-        return '"' + text.replace('"', '""') + '"'
-    return text

@@ -13,7 +13,6 @@ from motifold.cli._said import command_line
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    csv_of,
     friendly,
     on_a_terminal,
     output_option,
@@ -105,7 +104,7 @@ def command(
                 say(f"\nInterrupted. Finished stages are in {store}: do the same again.", err=True)
             raise SystemExit(exit_code(interrupt)) from None
         if output is not None:
-            keep_text(output, csv_of(found.events), "The list")
+            keep_text(output, found.events.to_csv(), "The list")
         if report is not None:
             said = {"recording_name": file.name, "command": command_line()}
             keep(report, lambda place: found.report(place, **said), "The page")

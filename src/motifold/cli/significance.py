@@ -13,7 +13,6 @@ from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    csv_of,
     friendly,
     load_model,
     model_argument,
@@ -84,7 +83,7 @@ def command(
         where = _where(unseen, fitted, recording)
         table = found.table
         if output is not None:
-            keep_text(output, csv_of(table), "The table")
+            keep_text(output, table.to_csv(), "The table")
     n_tested, n_found = int(found.tested.sum()), int(found.significant.sum())
     if as_json:
         print_json(

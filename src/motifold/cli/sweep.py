@@ -13,7 +13,6 @@ from motifold.cli._outputs import TABLE, beside, check_ending, check_outputs, ke
 from motifold.cli._preparing import given_preparation, preparing_options
 from motifold.cli._shared import (
     FILE,
-    csv_of,
     friendly,
     on_a_terminal,
     output_option,
@@ -119,7 +118,7 @@ def command(
             say(f"\nInterrupted. Finished runs are in {store}: do the same again.", err=True)
             raise SystemExit(exit_code(interrupt)) from None
         table = found.table
-        keep_text(output, csv_of(table), "The table")
+        keep_text(output, table.to_csv(), "The table")
     if as_json:
         told = {"suggested": found.suggested, "notes": found.notes}
         print_json({"output": output, "runs": table.records, **told})

@@ -12,7 +12,6 @@ from motifold.cli._outputs import check_outputs, keep, keep_text
 from motifold.cli._shared import (
     FILE,
     FileCommand,
-    csv_text,
     friendly,
     load_model,
     model_argument,
@@ -51,6 +50,7 @@ def command(
     """
     import numpy as np
 
+    from motifold.files import csv_text
     from motifold.findings.decomposition import Decomposition
     from motifold.findings.unseen import prepared_recording
     from motifold.io.zarr_store import write_zarr
