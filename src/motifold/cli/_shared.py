@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._options import json_option
 from motifold.cli._terminal import say
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a file cannot be used, 4 an optional library "
     "is missing, 130 interrupted (Ctrl-C), 143 ended (SIGTERM)."
 )
-
-FILE = click.Path(path_type=Path)
 
 
 class _SpectrogramScale(click.Choice):
@@ -130,28 +129,12 @@ class FileCommand(click.Command):
                 formatter.write_dl(records)
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")(
-        command
-    )
-
-
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how a file is read (``recording_of`` takes them), and --json."""
     command = json_option(command)
     for option in reversed(_READING):
         command = option(command)
     return command
-
-
-def notes_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--notes/--no-notes``."""
-    return click.option(
-        "--notes/--no-notes",
-        default=True,
-        help="Heed what was said in the explorer (MODEL.explore.json).  [default: if it is there]",
-    )(command)
 
 
 def notes_of(path: Path, model: CNMF, heeded: bool) -> Annotations | None:
@@ -164,28 +147,6 @@ def notes_of(path: Path, model: CNMF, heeded: bool) -> Annotations | None:
         return read_annotations(annotations_path(path), model)
     except AnnotationsError as error:
         raise Failure(f"{error} Or leave it aside: --no-notes.", EXIT_DATA) from error
-
-
-def sort_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--sort/--no-sort``, of the report."""
-    return click.option(
-        "--sort/--no-sort",
-        default=None,
-        help="Sort the features in the report's pictures by motif and lag.  [default: unless they "
-        "have an order of their own, as frequencies do: neighbours that are strongly correlated]",
-    )(command)
-
-
-def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the model's file as the first argument."""
-    return click.argument("model", type=FILE)(command)
-
-
-def output_option(default: str | None, **more: Any) -> Callable[..., Any]:
-    """``-o``/``--output``."""
-    if default is not None:  # to click None is a default, too, and what has one is never missing
-        more = {"default": Path(default), "show_default": True, **more}
-    return click.option("-o", "--output", type=FILE, **more)
 
 
 def recording_of(
@@ -228,6 +189,11 @@ def recording_of(
             raise RecordingError(f"{path}: it has {found} features, the model {N}. {fix}")
         _check_names(path, recording, model)
     return recording
+
+
+def whole_recording_of(path: Path, options: dict[str, Any]) -> Recording:
+    """All of it in memory: it is gone through again and again, and in other processes."""
+    return recording_of(path, options).checked(memory_limit=float("inf"))
 
 
 def same_source(path: Path, source: str) -> bool:

@@ -7,16 +7,9 @@ from pathlib import Path
 import click
 
 from motifold.cli._numbers import POSITIVE
+from motifold.cli._options import json_option, model_argument, output_option
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
-from motifold.cli._shared import (
-    EXIT_CODES,
-    friendly,
-    json_option,
-    load_model,
-    model_argument,
-    output_option,
-    print_json,
-)
+from motifold.cli._shared import EXIT_CODES, friendly, load_model, print_json
 from motifold.cli._terminal import say
 
 
