@@ -14,6 +14,8 @@ from motifold.cli._numbers import POSITIVE, SEED, SHARE, IntRange
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FILE = click.Path(path_type=Path)
+# ``motifold.spectra.SCALES``, without importing it.
+SPECTROGRAM_SCALES = ("sqrt", "magnitude", "power", "log1p", "log")
 
 # What is read.
 file_argument: Decorator = click.argument("file", type=FILE)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from motifold.cli._options import json_option
+from motifold.cli._options import SPECTROGRAM_SCALES, json_option
 from motifold.cli._terminal import say
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class _SpectrogramScale(click.Choice):
     """What ``--scale`` takes; who means the features is told how to say so."""
 
     def __init__(self) -> None:
-        super().__init__(["sqrt", "magnitude", "power", "log1p", "log"])
+        super().__init__(SPECTROGRAM_SCALES)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The scale, or a complaint in click's way."""

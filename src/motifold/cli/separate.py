@@ -11,6 +11,7 @@ from motifold.cli._fitting import FittingCommand, given_parameters, model_option
 from motifold.cli._numbers import POSITIVE, FloatRange, IntRange
 from motifold.cli._options import (
     FILE,
+    SPECTROGRAM_SCALES,
     file_argument,
     json_option,
     max_time_option,
@@ -63,7 +64,7 @@ _REPRESENTATION = ("n_fft", "hop_length", "scale", "noise_floor", "kind", "n_mel
 @click.option("--window", "n_fft", type=IntRange(2), metavar="N", help="Samples of a window.")
 @click.option("--hop", "hop_length", type=IntRange(1), metavar="N",
               help="Samples from one window to the next.")  # fmt: skip
-@click.option("--scale", type=click.Choice(["sqrt", "magnitude", "power", "log1p", "log"]),
+@click.option("--scale", type=click.Choice(SPECTROGRAM_SCALES),
               help="Of the spectrogram.  [default: sqrt]")  # fmt: skip
 @click.option("--noise-floor", type=float, metavar="X",
               help="Share of the time that a frequency is silent.  [default: 0.1]")  # fmt: skip
