@@ -188,16 +188,60 @@ def lines(found: dict[str, Any]) -> list[str]:
     return [*_size_lines(found["sizes"]), "", *_predicted_lines(found["predicted"])]
 
 
-def _size_lines(part: dict[str, Any]) -> list[str]:
+def _table_of_sizes(part: dict[str, Any]) -> list[tuple[tuple[int, ...], list[float | None]]]:
+    """Rows by size: seconds of an iteration by what has computed it, and of fits."""
     many, gpu = sixteen(), on_gpu()
     rows = {tuple(row[c] for c in ("T", "N", "K", "L", "threads")): row for row in part["rows"]}
     shapes = {shape[:4] for shape in rows} | set(many) | set(gpu)
-    cells = []
+    found = []
     for shape in sorted(shapes, key=lambda s: (s[1:], s[0])):
         one, two = (rows.get((*shape, threads), {}) for threads in THREADS)
         numbers = [one.get("iteration"), two.get("iteration"), many.get(shape), gpu.get(shape)]
-        fits = [one.get("fit"), two.get("fit")]
-        cells.append([*(f"{n:,}" for n in shape), *map(_seconds, (*numbers, *fits))])
+        found.append((shape, [*numbers, one.get("fit"), two.get("fit")]))
+    return found
+
+
+def _drawn_sizes(table: list[tuple[tuple[int, ...], list[float | None]]]) -> list[str]:
+    """The numbers as a picture, whose program has them in it."""
+    names = ("1 core", "2 cores", "16 cores", "GPU", "a fit, 1 core", "a fit, 2 cores")
+    curves = []
+    for features in (250, 30):
+        for i, name in enumerate(names):
+            rows = [(shape[0], cells[i]) for shape, cells in table if shape[1] == features]
+            points = [(T, float(f"{seconds:.2g}")) for T, seconds in rows if seconds is not None]
+            if len(points) > 1:
+                curves.append(f"    ({features}, {name!r}, {points}),")
+    return ["```{picture} sizes", *_PICTURE.format(curves="\n".join(curves)).splitlines(), "```"]
+
+
+_PICTURE = """\
+:alt: Seconds against time bins, on logarithmic axes: nearly straight lines, the GPU's far below
+:hidden:
+from matplotlib.figure import Figure
+
+curves = [
+{curves}
+]
+inks = {{"1 core": "C0", "2 cores": "C1", "16 cores": "C2", "GPU": "C3"}}
+figure = Figure(figsize=(9, 3.6), layout="constrained")
+axes = dict(zip((False, True), figure.subplots(1, 2, sharex=True), strict=True))
+for features, name, points in curves:
+    machine = name.removeprefix("a fit, ")
+    axes[name != machine].loglog(
+        *zip(*points, strict=True), "o-" if features == 250 else "s:", color=inks[machine],
+        markersize=4, label=f"{{machine}}, {{features}} features",
+    )
+for fit, axis in axes.items():
+    axis.set(xlabel="time bins", ylabel="seconds", title="a whole fit" if fit else "an iteration")
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False, fontsize="small")
+figure
+"""
+
+
+def _size_lines(part: dict[str, Any]) -> list[str]:
+    table = _table_of_sizes(part)
+    cells = [[*(f"{n:,}" for n in shape), *map(_seconds, row)] for shape, row in table]
     header = ["T", "N", "K", "L", "1 core", "2 cores", "16 cores", "GPU"]
     return [
         "## Seconds against size",
@@ -214,6 +258,10 @@ def _size_lines(part: dict[str, Any]) -> list[str]:
             cells,
             words=0,
         ),
+        "",
+        *_drawn_sizes(table),
+        "",
+        "*The same numbers. From some thousand bins on, time grows as they do.*",
     ]
 
 

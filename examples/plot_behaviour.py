@@ -59,7 +59,7 @@ plot_raster(
 # ---------------------
 # ``starts`` says when the camera's first frame was, on the clock of the events.
 
-average = motifold.event_triggered_average(speed, events, (-1.0, 2.0), frames, starts=[5.0])
+average = motifold.event_triggered_average(speed, events, (-1.0, 2.0), rate=frames, starts=[5.0])
 plot_event_average(average, figure=plt.figure(figsize=(9, 3.2)))
 
 # %%
@@ -72,7 +72,7 @@ def swing(shift: float) -> np.ndarray:
     """How far the average rises above its own mean, for each motif."""
     moved = [dict(event) | {"time": 6 + (event["time"] - 6 + shift) % 106} for event in events]
     table = motifold.findings.Table(moved, events.columns)
-    mean = motifold.event_triggered_average(speed, table, (-1, 2), frames, starts=[5.0]).mean
+    mean = motifold.event_triggered_average(speed, table, (-1, 2), rate=frames, starts=[5.0]).mean
     return np.ptp(mean[:, :, 0], axis=1)
 
 

@@ -89,7 +89,7 @@ plot_raster(model, X, events=events, rate=rate, figure=plt.figure(figsize=(11, 5
 # The motifs were found without the song. Averaged around the events of a motif, the song is no
 # blur: the syllables stand out.
 
-average = motifold.event_triggered_average(bird.song, events, (-0.3, 1.0), bird.song_rate)
+average = motifold.event_triggered_average(bird.song, events, (-0.3, 1.0), rate=bird.song_rate)
 plot_event_average(
     average,
     feature_axis=np.arange(bird.song.shape[1]),
@@ -108,7 +108,9 @@ def sharpness(shift: float) -> np.ndarray:
     length = len(bird.song) / bird.song_rate
     moved = [event | {"time": (event["time"] + shift) % length} for event in events]
     moved_events = motifold.findings.Table(moved, events.columns)
-    window = motifold.event_triggered_average(bird.song, moved_events, (0, 0.65), bird.song_rate)
+    window = motifold.event_triggered_average(
+        bird.song, moved_events, (0, 0.65), rate=bird.song_rate
+    )
     return window.mean.var(axis=1).sum(axis=1)
 
 

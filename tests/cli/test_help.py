@@ -9,6 +9,8 @@ import pytest
 from commands import run
 
 from motifold.cli import main
+from motifold.cli._options import SPECTROGRAM_SCALES
+from motifold.spectra import SCALES
 
 ALL = main.list_commands(None)
 
@@ -94,3 +96,8 @@ def test_only_the_first_word_of_an_error_is_coloured(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     shown = run("info", "nowhere\x1b[2J.npy", color=True).output
     assert re.fullmatch(r"\x1b\[31m\x1b\[1mError:\x1b\[0m [^\x1b]*\n", shown), repr(shown)
+
+
+def test_scales_of_spectrograms_are_those_there_are():
+    """Told by name at import, when the room that has them is not there yet."""
+    assert SPECTROGRAM_SCALES == SCALES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,14 @@ def test_without_a_word_it_is_half_of_the_machine():
 def test_activations_come_first():
     """15 arrays of them in single precision; the rest is for rows."""
     assert room_for_rows("100MB", 100_000, 5, 4) == 10**8 - 15 * 100_000 * 5 * 4
-    with pytest.raises(ValueError, match=r"take up to 30 MB themselves\. Allow 33 MB or more"):
+    with pytest.raises(ValueError, match=r"take up to 30 MB themselves\. Allow 34 MB or more"):
         room_for_rows("30MB", 100_000, 5, 4)
     assert room_for_rows(None, 10**12, 5, 4) > 0  # nobody has asked for a limit
+
+
+@pytest.mark.parametrize("T", [1000, 10**5, 10**6, 3_333_333, 48_100_000, 10**9])
+def test_the_limit_that_is_advised_is_enough(T):
+    with pytest.raises(ValueError, match="Allow") as refused:
+        room_for_rows("1KB", T, 5, 4)
+    advised = re.search(r"Allow ([\d.]+ [MG]B)", str(refused.value))
+    assert room_for_rows(advised[1], T, 5, 4) > 0

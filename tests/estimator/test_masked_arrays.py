@@ -110,7 +110,7 @@ def test_a_checkpoint_is_of_data_and_mask(tmp_path):
 def test_what_has_no_mask_refuses_them():
     fitted = model().fit(GOOD)
     for use in (
-        lambda: sequenciness(MASKED, model(), n_shuffles=1),
+        lambda: sequenciness(model(), MASKED, n_shuffles=1),
         lambda: explained_power(fitted, MASKED),
         lambda: explained_power(fitted, [MASKED[:30], MASKED[30:]]),
         lambda: find_events(fitted, np.ma.masked_less(fitted.activations_, 0.1)),

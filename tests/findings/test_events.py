@@ -387,9 +387,9 @@ def test_average_leaves_out_what_is_missing():
     average = event_triggered_average(signal, events, (-1, 1), rate=1)
     np.testing.assert_allclose(average.mean[0, :, 0], [5, 7, 7])
     with pytest.raises(ValueError, match="empty"):
-        event_triggered_average(signal, Table([], ["motif", "segment", "time"]), (0, 1), 1)
+        event_triggered_average(signal, Table([], ["motif", "segment", "time"]), (0, 1), rate=1)
     far = Table([{"motif": 0, "segment": 4, "time": 0.0}])
     with pytest.raises(ValueError, match="segment 4"):
-        event_triggered_average(signal, far, (0, 1), 1)
+        event_triggered_average(signal, far, (0, 1), rate=1)
     with pytest.raises(ValueError, match="window"):
-        event_triggered_average(signal, events, (1, 1), 1)
+        event_triggered_average(signal, events, (1, 1), rate=1)

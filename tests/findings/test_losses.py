@@ -145,7 +145,7 @@ def test_silence():
 
 
 def test_sequenciness_is_of_the_deviance():
-    found = sequenciness(X, CNMF(2, L, beta_loss=KL, tol=1e-2), n_shuffles=1, random_state=0)
+    found = sequenciness(CNMF(2, L, beta_loss=KL, tol=1e-2), X, n_shuffles=1, random_state=0)
     seed = int(np.random.default_rng(0).integers(2**31 - 1))
     same = CNMF(2, L, beta_loss=KL, tol=1e-2, random_state=seed).fit(X)
     assert found.explained == pytest.approx(1 - same.loss_)

@@ -66,7 +66,7 @@ def test_a_sweep_and_sequenciness_take_it():
     assert np.isfinite(found.table["test_error"]).all()
     with pytest.raises(ValueError, match="Negative values"):
         motifold.sweep(X, n_components=[1], n_lags=L, allow_negative=[True, False])
-    score = sequenciness(X, CNMF(1, L, allow_negative=True, tol=1e-2), n_shuffles=2, random_state=0)
+    score = sequenciness(CNMF(1, L, allow_negative=True, tol=1e-2), X, n_shuffles=2, random_state=0)
     assert score.score > 0.5
 
 

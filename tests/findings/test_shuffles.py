@@ -159,12 +159,21 @@ def test_sequenciness_tells_sequences_from_synchrony():
         together += np.outer(planted.activations[:, k], motif.sum(axis=0))
     model = CNMF(2, 10, tol=1e-2, max_iter=2000)
     options = {"n_shuffles": 3, "random_state": 0}
-    assert sequenciness(planted.X, model, **options).score > 0.6
-    assert sequenciness(together, model, **options).score < 0.2
+    assert sequenciness(model, planted.X, **options).score > 0.6
+    assert sequenciness(model, together, **options).score < 0.2
 
 
 def test_sequenciness_of_noise_is_none():
     noise = np.random.default_rng(0).random((400, 15))
-    result = sequenciness(noise, CNMF(2, 8, tol=1e-2), n_shuffles=8, random_state=0)
+    result = sequenciness(CNMF(2, 8, tol=1e-2), noise, n_shuffles=8, random_state=0)
     assert result.explained <= result.explained_features.max()
     assert np.isnan(result.score)
+
+
+def test_sequenciness_in_the_order_of_0_1():
+    """X and the model are told apart, with a warning."""
+    X = np.random.default_rng(0).random((100, 5))
+    model, options = CNMF(1, 4, tol=1e-2), {"n_shuffles": 1, "random_state": 0}
+    with pytest.warns(FutureWarning, match=r"is sequenciness\(model, X\) now"):
+        found = sequenciness(X, model, **options)
+    assert found.explained == sequenciness(model, X, **options).explained

@@ -111,14 +111,14 @@ def test_a_recording_with_missing_entries_taken_apart(X, model):
 def test_an_average_around_events(X, model):
     events = find_events(model)
     signal = X - 0.5  # whatever was recorded at the same time
-    expected = event_triggered_average(signal, events, (-5, 5), 1.0, lengths=LENGTHS)
+    expected = event_triggered_average(signal, events, (-5, 5), rate=1.0, lengths=LENGTHS)
     given, layout = sparse.csr_array(signal), {"lengths": LENGTHS}
-    found = event_triggered_average(given, events, (-5, 5), 1.0, **layout)
+    found = event_triggered_average(given, events, (-5, 5), rate=1.0, **layout)
     np.testing.assert_allclose(found.mean, expected.mean)
     np.testing.assert_allclose(found.standard_error, expected.standard_error)
     parts = [given[:250], signal[250:]]
     np.testing.assert_allclose(
-        event_triggered_average(parts, events, (-5, 5), 1.0).mean, expected.mean
+        event_triggered_average(parts, events, (-5, 5), rate=1.0).mean, expected.mean
     )
 
 
@@ -178,8 +178,8 @@ def test_splits_and_scikit_learns_tools(X):
 
 def test_sequenciness(X):
     model = CNMF(K, L, tol=1e-2)
-    result = sequenciness(sparse.csr_array(X), model, n_shuffles=2, random_state=0, lengths=LENGTHS)
-    dense = sequenciness(X, model, n_shuffles=2, random_state=0, lengths=LENGTHS)
+    result = sequenciness(model, sparse.csr_array(X), n_shuffles=2, random_state=0, lengths=LENGTHS)
+    dense = sequenciness(model, X, n_shuffles=2, random_state=0, lengths=LENGTHS)
     assert result.explained == pytest.approx(dense.explained, rel=1e-6)
     for name in ("explained_columns", "explained_features"):  # of other shuffles of the same kind
         assert getattr(result, name).mean() == pytest.approx(getattr(dense, name).mean(), abs=0.06)

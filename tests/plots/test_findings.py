@@ -222,7 +222,7 @@ def test_events_without_a_rate_are_in_bins(events):
 def test_averages_say_what_they_are_and_of_which_channel(events):
     rng = np.random.default_rng(0)
     one, two = (
-        plot_event_average(event_triggered_average(rng.random((100, n)), events, (-1, 1), 20))
+        plot_event_average(event_triggered_average(rng.random((100, n)), events, (-1, 1), rate=20))
         for n in (1, 2)
     )
     assert one.axes[0].get_ylabel() == "mean ± standard error (data units)"
@@ -233,11 +233,15 @@ def test_averages_say_what_they_are_and_of_which_channel(events):
 
 
 def test_averages_as_lines_or_images(events):
-    few = event_triggered_average(np.random.default_rng(0).random((100, 2)), events, (-1, 1), 20)
+    few = event_triggered_average(
+        np.random.default_rng(0).random((100, 2)), events, (-1, 1), rate=20
+    )
     figure = plot_event_average(few)
     assert [axes.get_label() for axes in figure.axes] == ["motif 0", "motif 2"]
     assert not figure.axes[0].images
-    many = event_triggered_average(np.random.default_rng(0).random((100, 9)), events, (-1, 1), 20)
+    many = event_triggered_average(
+        np.random.default_rng(0).random((100, 9)), events, (-1, 1), rate=20
+    )
     figure = plot_event_average(many)
     image = figure.axes[0].images[0]
     assert figure.axes[-1].get_label() == "colorbar"

@@ -45,19 +45,19 @@ def test_tables_that_are_none(tmp_path, text, told):
 
 def test_what_a_score_allows():
     score = {"kick": [0.0, 1.0], "snare": [0.5]}
-    support = support_of(score, 15, 10.0, tolerance=0.1, n_components=3)
+    support = support_of(score, 15, rate=10.0, tolerance=0.1, n_components=3)
     assert np.flatnonzero(support[:, 0]).tolist() == [0, 1, 9, 10, 11]
     assert np.flatnonzero(support[:, 1]).tolist() == [4, 5, 6]
     assert support[:, 2].all()  # nothing is said of it
-    ringing = support_of(score, 15, 10.0, tolerance=0.1, ring=0.2)
+    ringing = support_of(score, 15, rate=10.0, tolerance=0.1, ring=0.2)
     assert np.flatnonzero(ringing[:, 1]).tolist() == [4, 5, 6, 7, 8]
-    turned = support_of(score, 15, 10.0, tolerance=0.1, names=["snare", "kick", "bell"])
+    turned = support_of(score, 15, rate=10.0, tolerance=0.1, names=["snare", "kick", "bell"])
     np.testing.assert_array_equal(turned[:, :2], support[:, [1, 0]])
     assert turned[:, 2].all()
     with pytest.raises(ValueError, match="kick"):
-        support_of(score, 15, 10.0, names=["snare"])
+        support_of(score, 15, rate=10.0, names=["snare"])
     with pytest.raises(ValueError, match="2 sounds"):
-        support_of(score, 15, 10.0, n_components=1)
+        support_of(score, 15, rate=10.0, n_components=1)
 
 
 def test_midi_there_and_back(tmp_path):

@@ -14,7 +14,7 @@ from motifold.cli._following import follow_option, reader_of
 from motifold.cli._numbers import POSITIVE, IntRange
 from motifold.cli._outputs import check_no_other_ending, check_outputs, keep
 from motifold.cli._shared import friendly, load_model, print_json
-from motifold.cli._terminal import exit_code, say
+from motifold.cli._terminal import ended, say
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,8 +104,7 @@ def follow_fit(
                     learner.take(rows.values)
         except KeyboardInterrupt as interrupt:
             learner.save()
-            say(f"\nInterrupted. {learner.told}", err=True)
-            raise SystemExit(exit_code(interrupt)) from None
+            raise ended(interrupt, learner.told) from None
         except BaseException:  # a bad line: what came before it is kept
             learner.save()
             say(learner.told, err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -28,10 +27,3 @@ MEMORY_HELP = (
     "Memory for a recording in zarr or HDF5, which stays on disk if it is larger than a quarter of "
     "this: 4GB.  [default: half of the machine's]"
 )
-
-
-def memory_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option to a command that takes a model."""
-    return click.option("--memory-limit", type=MemorySize(), metavar="SIZE", help=MEMORY_HELP)(
-        command
-    )

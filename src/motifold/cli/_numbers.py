@@ -1,8 +1,7 @@
-"""Numbers of options, whose ranges are told in words, and options that many commands have."""
+"""Numbers of options, whose ranges are told in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import click
@@ -52,33 +51,3 @@ SEED = IntRange(0, 2**32 - 1)
 # A share of something, or a level: neither nothing nor all.
 SHARE = FloatRange(0, 1, min_open=True, max_open=True)
 POSITIVE = FloatRange(0, min_open=True)
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def seed_option(name: str = "random_state", *, help: str = "Of the random starts.") -> Decorator:
-    """``--seed``, as the argument ``name``."""
-    return click.option(
-        "--seed", name, type=SEED, default=0, show_default=True, metavar="N", help=help
-    )
-
-
-def alpha_option(of: str) -> Decorator:
-    """``--alpha``, the level of what is named."""
-    told = f"Level of {of}, for all motifs together."
-    return click.option(
-        "--alpha", type=SHARE, default=0.05, show_default=True, metavar="X", help=told
-    )
-
-
-def n_null_option(least: int, *, help: str) -> Decorator:
-    """``--n-null``, how many shuffled copies."""
-    kind = IntRange(least)
-    return click.option(
-        "--n-null", type=kind, default=1000, show_default=True, metavar="N", help=help
-    )
-
-
-def n_jobs_option(what: str = "Threads") -> Decorator:
-    """``--n-jobs``, how many threads or processes."""
-    return click.option("--n-jobs", type=int, metavar="N", help=f"{what}; all cores without it.")

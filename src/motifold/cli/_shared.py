@@ -12,18 +12,18 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._options import SPECTROGRAM_SCALES, json_option
 from motifold.cli._terminal import say
 
 if TYPE_CHECKING:
     from motifold.estimator import CNMF
     from motifold.findings.annotations import Annotations
-    from motifold.findings.table import Table
     from motifold.io import Recording
 
 # Exit codes beyond click's own: 0 done, 1 failed, 2 wrong usage.
@@ -35,14 +35,12 @@ EXIT_CODES = (
     "is missing, 130 interrupted (Ctrl-C), 143 ended (SIGTERM)."
 )
 
-FILE = click.Path(path_type=Path)
-
 
 class _SpectrogramScale(click.Choice):
     """What ``--scale`` takes; who means the features is told how to say so."""
 
     def __init__(self) -> None:
-        super().__init__(["sqrt", "magnitude", "power", "log1p", "log"])
+        super().__init__(SPECTROGRAM_SCALES)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The scale, or a complaint in click's way."""
@@ -131,28 +129,12 @@ class FileCommand(click.Command):
                 formatter.write_dl(records)
 
 
-def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")(
-        command
-    )
-
-
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say how a file is read (``recording_of`` takes them), and --json."""
     command = json_option(command)
     for option in reversed(_READING):
         command = option(command)
     return command
-
-
-def notes_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--notes/--no-notes``."""
-    return click.option(
-        "--notes/--no-notes",
-        default=True,
-        help="Heed what was said in the explorer (MODEL.explore.json).  [default: if it is there]",
-    )(command)
 
 
 def notes_of(path: Path, model: CNMF, heeded: bool) -> Annotations | None:
@@ -165,28 +147,6 @@ def notes_of(path: Path, model: CNMF, heeded: bool) -> Annotations | None:
         return read_annotations(annotations_path(path), model)
     except AnnotationsError as error:
         raise Failure(f"{error} Or leave it aside: --no-notes.", EXIT_DATA) from error
-
-
-def sort_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--sort/--no-sort``, of the report."""
-    return click.option(
-        "--sort/--no-sort",
-        default=None,
-        help="Sort the features in the report's pictures by motif and lag.  [default: unless they "
-        "have an order of their own, as frequencies do: neighbours that are strongly correlated]",
-    )(command)
-
-
-def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the model's file as the first argument."""
-    return click.argument("model", type=FILE)(command)
-
-
-def output_option(default: str | None, **more: Any) -> Callable[..., Any]:
-    """``-o``/``--output``."""
-    if default is not None:  # to click None is a default, too, and what has one is never missing
-        more = {"default": Path(default), "show_default": True, **more}
-    return click.option("-o", "--output", type=FILE, **more)
 
 
 def recording_of(
@@ -229,6 +189,11 @@ def recording_of(
             raise RecordingError(f"{path}: it has {found} features, the model {N}. {fix}")
         _check_names(path, recording, model)
     return recording
+
+
+def whole_recording_of(path: Path, options: dict[str, Any]) -> Recording:
+    """All of it in memory: it is gone through again and again, and in other processes."""
+    return recording_of(path, options).checked(memory_limit=float("inf"))
 
 
 def same_source(path: Path, source: str) -> bool:
@@ -361,23 +326,3 @@ def on_a_terminal() -> bool:
 def text_width() -> int:
     """Characters of a line: what the terminal has, if it is wide enough for a table; else 100."""
     return max(80, min(shutil.get_terminal_size((100, 24)).columns, 200))
-
-
-def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
-    """A table as CSV, numbers with nine digits."""
-    lines = [",".join(columns), *(",".join(_cell(value) for value in row) for row in rows)]
-    return "\n".join([*lines, ""])
-
-
-def csv_of(table: Table) -> str:
-    """All of a table of results as CSV."""
-    return csv_text(table.columns, ([row[name] for name in table.columns] for row in table))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.9g}"
-    text = str(value)
-    if any(sign in text for sign in ',"\r\n'):  # a name from a file
-        return '"' + text.replace('"', '""') + '"'
-    return text

@@ -77,6 +77,12 @@ def exit_code(interrupt: KeyboardInterrupt) -> int:
     return EXIT_TERMINATED if isinstance(interrupt, Terminated) else EXIT_INTERRUPTED
 
 
+def ended(interrupt: KeyboardInterrupt, kept: str = "") -> SystemExit:
+    """The end of an interrupted command, to be raised; says what was kept and how to go on."""
+    say(f"\nInterrupted. {kept}".rstrip(), err=True)
+    return SystemExit(exit_code(interrupt))
+
+
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """End the command on Ctrl-C and SIGTERM, in order, with their exit codes."""
@@ -92,8 +98,7 @@ def interruptible() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        say("\nInterrupted.", err=True)
-        raise SystemExit(exit_code(interrupt)) from None
+        raise ended(interrupt) from None
     finally:
         if before is not None:
             signal.signal(signal.SIGTERM, before)

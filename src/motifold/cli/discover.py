@@ -7,21 +7,30 @@ from typing import Any
 
 import click
 
-from motifold.cli._numbers import SHARE, IntRange, alpha_option, n_jobs_option, seed_option
+from motifold.cli._numbers import SHARE
+from motifold.cli._options import (
+    FILE,
+    alpha_option,
+    file_argument,
+    n_components_option,
+    n_jobs_option,
+    n_lags_option,
+    output_option,
+    report_option,
+    seed_option,
+    store_option,
+)
 from motifold.cli._outputs import PAGE, TABLE, check_ending, check_outputs, keep, keep_text
 from motifold.cli._said import command_line
 from motifold.cli._shared import (
-    FILE,
     FileCommand,
-    csv_of,
     friendly,
     on_a_terminal,
-    output_option,
     print_json,
     reading_options,
-    recording_of,
+    whole_recording_of,
 )
-from motifold.cli._terminal import exit_code, say
+from motifold.cli._terminal import ended, say
 
 
 @click.command(
@@ -29,11 +38,9 @@ from motifold.cli._terminal import exit_code, say
     cls=FileCommand,
     short_help="Find motifs, tell sequences from synchrony, list events.",
 )
-@click.argument("file", type=FILE)
-@click.option(
-    "-l", "--n-lags", required=True, metavar="LENGTH", help="Of a motif: 20 (bins) or 0.4s."
-)
-@click.option("-k", "--n-components", type=IntRange(1), metavar="N", help="Motifs; else found out.")
+@file_argument
+@n_lags_option()
+@n_components_option(help="Motifs; else found out.")
 @alpha_option("the verdicts")
 @click.option(
     "--fdr",
@@ -46,9 +53,9 @@ from motifold.cli._terminal import exit_code, say
 @seed_option("seed", help="Of starts, shifts and signs.")
 @n_jobs_option()
 @output_option(None, metavar="CSV", help="Write the events there.")
-@click.option("--report", type=FILE, metavar="HTML", help="Write a page with everything there.")
+@report_option(help="Write a page with everything there.")
 @click.option("--save", type=FILE, metavar="MODEL", help="Write the plain fit there (.npz).")
-@click.option("--store", type=FILE, metavar="NPZ", help="Keep stages there, to go on after Ctrl-C.")
+@store_option(metavar="NPZ", help="Keep stages there, to go on after Ctrl-C.")
 @reading_options
 def command(
     file: Path,
@@ -83,8 +90,7 @@ def command(
         check_outputs(outputs, {"the recording": file})
         check_ending("--output", output, TABLE)
         check_ending("--report", report, PAGE)
-        # All of it: it is gone through again and again, and in other processes.
-        recording = recording_of(file, options).checked(memory_limit=float("inf"))
+        recording = whole_recording_of(file, options)
         try:
             found = discover(
                 recording.X,
@@ -101,11 +107,10 @@ def command(
                 progress=on_a_terminal(),
             )
         except KeyboardInterrupt as interrupt:
-            if store is not None:
-                say(f"\nInterrupted. Finished stages are in {store}: do the same again.", err=True)
-            raise SystemExit(exit_code(interrupt)) from None
+            kept = "" if store is None else f"Finished stages are in {store}: do the same again."
+            raise ended(interrupt, kept) from None
         if output is not None:
-            keep_text(output, csv_of(found.events), "The list")
+            keep_text(output, found.events.to_csv(), "The list")
         if report is not None:
             said = {"recording_name": file.name, "command": command_line()}
             keep(report, lambda place: found.report(place, **said), "The page")

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from motifold.cli._shared import json_option, print_json
+from motifold.cli._options import json_option
+from motifold.cli._shared import print_json
 from motifold.cli._terminal import say, visible
 
 _CORE = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "threadpoolctl", "tqdm", "click")

@@ -10,17 +10,14 @@ import click
 from motifold.cli._following import check_following, follow_events, live_events_options
 from motifold.cli._midi import ENDINGS, keep_midi
 from motifold.cli._numbers import FloatRange
+from motifold.cli._options import FILE, data_option, model_argument, notes_option, output_option
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep, keep_text
 from motifold.cli._shared import (
-    FILE,
     FileCommand,
     friendly,
     json_text,
     load_model,
-    model_argument,
     notes_of,
-    notes_option,
-    output_option,
     print_json,
     reading_options,
     recording_of,
@@ -40,7 +37,7 @@ _ENDINGS |= {"midi": ENDINGS, **dict.fromkeys(_LABELS, (".txt",))}
 @click.command("events", cls=FileCommand)
 @model_argument
 @live_events_options
-@click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
+@data_option
 @output_option(None, metavar="CSV", help="Write there, else to the screen.")
 @click.option(
     "--fdr",

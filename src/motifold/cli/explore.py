@@ -8,12 +8,11 @@ from typing import Any
 import click
 
 from motifold.cli._numbers import IntRange
+from motifold.cli._options import FILE, model_argument
 from motifold.cli._shared import (
-    FILE,
     FileCommand,
     friendly,
     load_model,
-    model_argument,
     print_json,
     reading_options,
     recording_of,

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from motifold.cli._options import model_argument, output_option
 from motifold.cli._outputs import check_ending, check_outputs, keep
-from motifold.cli._shared import EXIT_CODES, friendly, load_model, model_argument, output_option
+from motifold.cli._shared import EXIT_CODES, friendly, load_model
 from motifold.cli._terminal import say
 
 _ENDINGS = {"mat": (".mat",), "npz": (".npz",)}

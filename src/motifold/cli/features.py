@@ -7,17 +7,9 @@ from pathlib import Path
 import click
 
 from motifold.cli._numbers import POSITIVE
+from motifold.cli._options import json_option, model_argument, output_option
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
-from motifold.cli._shared import (
-    EXIT_CODES,
-    csv_text,
-    friendly,
-    json_option,
-    load_model,
-    model_argument,
-    output_option,
-    print_json,
-)
+from motifold.cli._shared import EXIT_CODES, friendly, load_model, print_json
 from motifold.cli._terminal import say
 
 
@@ -53,7 +45,7 @@ def command(model: Path, output: Path | None, rate: float | None, as_json: bool)
         check_ending("--output", output, TABLE)
         fitted = load_model(model)
         table = feature_table(fitted, rate=rate or (fitted.origin_ or {}).get("rate"))
-        text = csv_text(table.columns, [[row[name] for name in table.columns] for row in table])
+        text = table.to_csv()
         if output is not None:
             keep_text(output, text, "The list")
         if as_json:

@@ -18,7 +18,18 @@ from motifold.cli._following_fit import (
     follow_fit,
     refuse_with_follow,
 )
-from motifold.cli._numbers import POSITIVE, SHARE, FloatRange, IntRange, n_jobs_option, seed_option
+from motifold.cli._numbers import SHARE, FloatRange
+from motifold.cli._options import (
+    file_argument,
+    max_time_option,
+    n_components_option,
+    n_jobs_option,
+    n_lags_option,
+    output_option,
+    report_option,
+    seed_option,
+    sort_option,
+)
 from motifold.cli._outputs import (
     PAGE,
     beside,
@@ -36,18 +47,15 @@ from motifold.cli._preparing import (
 from motifold.cli._said import command_line
 from motifold.cli._shared import (
     EXIT_DATA,
-    FILE,
     Failure,
     friendly,
     in_words_of_options,
     on_a_terminal,
-    output_option,
     print_json,
     reading_options,
     recording_of,
-    sort_option,
 )
-from motifold.cli._terminal import exit_code, say
+from motifold.cli._terminal import ended, say
 
 if TYPE_CHECKING:
     from motifold.data.held_out import HoldOut
@@ -61,24 +69,15 @@ _LOG_FIRST, _LOG_MOST = 5.0, 60.0  # seconds between two lines where there is no
 
 
 @click.command("fit", cls=FittingCommand)
-@click.argument("file", type=FILE)
-@click.option(
-    "-k",
-    "--n-components",
-    type=IntRange(1),
-    required=True,
-    metavar="N",
-    help="Number of motifs.",
-)
-@click.option(
-    "-l", "--n-lags", required=True, metavar="LAGS", help="Length of a motif: 20 (bins) or 0.5s."
-)
+@file_argument
+@n_components_option(required=True)
+@n_lags_option()
 @output_option("model.npz", help="The model's file.")
-@click.option("--max-time", type=POSITIVE, metavar="S", help="Seconds at most.")
+@max_time_option()
 @seed_option()
 @n_jobs_option()
 @cluster_option
-@click.option("--report", type=FILE, metavar="HTML", help="Write a report as well.")
+@report_option(help="Write a report as well.")
 @sort_option
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if there is one.")
 @click.option("--restart", is_flag=True, help="Start anew, whatever checkpoint there is.")
@@ -309,8 +308,7 @@ def _telling_what_is_kept(checkpoint: Checkpoint) -> Iterator[None]:
         kept = checkpoint.path.exists()
         told = f"{checkpoint.path} is written; --resume goes on." if kept else "Nothing was kept."
         notes = getattr(interrupt, "__notes__", [])  # why it could not be written
-        say(" ".join(["\nInterrupted.", *notes, told]), err=True)
-        raise SystemExit(exit_code(interrupt)) from None
+        raise ended(interrupt, " ".join([*notes, told])) from None
 
 
 def _keep_origin(model: CNMF, recording: Recording) -> None:
@@ -333,23 +331,8 @@ def _tell(
     as_json: bool,
 ) -> None:
     if as_json:
-        names = ("beta_loss", "loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
-        told = {name.rstrip("_"): getattr(model, name) for name in names}
-        shape = {"time_bins": recording.shape[0], "features": recording.shape[1]}
-        shape["missing"] = 0 if recording.mask is None else int((~recording.mask).sum())
-        losses = model.start_losses_
-        told["start_losses"] = None if losses is None else losses.tolist()
-        print_json(
-            {
-                "model": output,
-                "report": report,
-                **shape,
-                "motifs": model.n_components,
-                "lags": model.n_lags,
-                **told,
-                **_told_of_the_data(model, test),
-            }
-        )
+        files = {"model": output, "report": report}
+        print_json({**files, **_for_machines(model, recording), **_told_of_the_data(model, test)})
         return
     from motifold.findings import start_agreement
     from motifold.fit import StopReason
@@ -379,6 +362,21 @@ def _tell(
             f"(motifold significance {output} tells more)."
         )
     say(f"Model: {output}" + (f"\nReport: {report}" if report else ""))
+
+
+def _for_machines(model: CNMF, recording: Recording) -> dict[str, Any]:
+    """What was fitted, and how it ended."""
+    names = ("beta_loss", "loss_", "kkt_residual_", "n_iter_", "converged_", "stop_reason_")
+    losses = model.start_losses_
+    return {
+        "time_bins": recording.shape[0],
+        "features": recording.shape[1],
+        "missing": 0 if recording.mask is None else int((~recording.mask).sum()),
+        "motifs": model.n_components,
+        "lags": model.n_lags,
+        **{name.rstrip("_"): getattr(model, name) for name in names},
+        "start_losses": None if losses is None else losses.tolist(),
+    }
 
 
 def _told_of_the_data(model: CNMF, test: Significance | None) -> dict[str, Any]:

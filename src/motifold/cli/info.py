@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from motifold.cli._options import file_argument
 from motifold.cli._shared import (
-    FILE,
     FileCommand,
     friendly,
     in_words_of_options,
@@ -25,7 +25,7 @@ _EXAMINED_BYTES = 2**30  # of the data, in a few seconds
 
 
 @click.command("info", cls=FileCommand)
-@click.argument("file", type=FILE)
+@file_argument
 @reading_options
 def command(file: Path, as_json: bool, **options: Any) -> None:
     """Tell what a recording, or a model, is.

@@ -7,22 +7,24 @@ from typing import Any
 
 import click
 
-from motifold.cli._memory import memory_option
+from motifold.cli._options import (
+    FILE,
+    memory_option,
+    model_argument,
+    notes_option,
+    output_option,
+    sort_option,
+)
 from motifold.cli._outputs import PAGE, check_ending, check_outputs
 from motifold.cli._said import command_line
 from motifold.cli._shared import (
-    FILE,
     FileCommand,
     friendly,
     load_model,
-    model_argument,
     notes_of,
-    notes_option,
-    output_option,
     print_json,
     reading_options,
     recording_of,
-    sort_option,
 )
 from motifold.cli._terminal import say
 

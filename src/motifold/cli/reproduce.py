@@ -8,14 +8,9 @@ from pathlib import Path
 import click
 
 from motifold.cli._numbers import POSITIVE, IntRange
-from motifold.cli._shared import (
-    EXIT_CODES,
-    friendly,
-    json_option,
-    print_json,
-    text_width,
-)
-from motifold.cli._terminal import exit_code, say
+from motifold.cli._options import json_option
+from motifold.cli._shared import EXIT_CODES, friendly, print_json, text_width
+from motifold.cli._terminal import ended, say
 
 _EXPERIMENTS = ("synthetic", "songbird", "speech")
 
@@ -86,9 +81,8 @@ def command(
                 names, out, time_limit=time_limit, seeds=seeds, data_home=data, tell=tell
             )
         except KeyboardInterrupt as interrupt:
-            told = "Interrupted. Finished fits are kept; the same command goes on."
-            say(f"\n{told}", err=True)
-            raise SystemExit(exit_code(interrupt)) from None
+            kept = "Finished fits are kept; the same command goes on."
+            raise ended(interrupt, kept) from None
     if as_json:
         print_json({"written": list(written)})
         return

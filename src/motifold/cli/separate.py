@@ -8,10 +8,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from motifold.cli._fitting import FittingCommand, given_parameters, model_options
-from motifold.cli._numbers import POSITIVE, FloatRange, IntRange, n_jobs_option, seed_option
+from motifold.cli._numbers import POSITIVE, FloatRange, IntRange
+from motifold.cli._options import (
+    FILE,
+    SPECTROGRAM_SCALES,
+    file_argument,
+    json_option,
+    max_time_option,
+    n_components_option,
+    n_jobs_option,
+    n_lags_option,
+    report_option,
+    seed_option,
+)
 from motifold.cli._outputs import PAGE, check_ending, check_no_other_ending, check_outputs, keep
 from motifold.cli._said import command_line
-from motifold.cli._shared import FILE, friendly, json_option, load_model, print_json
+from motifold.cli._shared import friendly, load_model, print_json
 from motifold.cli._terminal import say
 
 if TYPE_CHECKING:
@@ -22,17 +34,10 @@ _REPRESENTATION = ("n_fft", "hop_length", "scale", "noise_floor", "kind", "n_mel
 
 
 @click.command("separate", cls=FittingCommand)
-@click.argument("file", type=FILE)
+@file_argument
 @click.argument("folders", nargs=-1, type=FILE, metavar="")
-@click.option("-k", "--n-components", type=IntRange(1), metavar="N", help="Number of motifs.")
-@click.option(
-    "-l",
-    "--n-lags",
-    default="150ms",
-    show_default=True,
-    metavar="LAGS",
-    help="Length of a motif: 20 (bins) or 0.5s.",
-)
+@n_components_option()
+@n_lags_option(default="150ms", show_default=True)
 @click.option(
     "-o", "--output", type=_FOLDER, default="parts", show_default=True, help="Folder of the parts."
 )
@@ -55,19 +60,18 @@ _REPRESENTATION = ("n_fft", "hop_length", "scale", "noise_floor", "kind", "n_mel
 @click.option("--ring", type=FloatRange(0), default=0.4, show_default=True, metavar="S",
               help="Seconds that a sound goes on after its onset in the score.")  # fmt: skip
 @click.option("--save-model", type=FILE, metavar="NPZ", help="Keep the model as well.")
-@click.option("--report", type=FILE, metavar="HTML", help="Write a page with players as well.")
+@report_option(help="Write a page with players as well.")
 @click.option("--window", "n_fft", type=IntRange(2), metavar="N", help="Samples of a window.")
 @click.option("--hop", "hop_length", type=IntRange(1), metavar="N",
               help="Samples from one window to the next.")  # fmt: skip
-@click.option("--scale", type=click.Choice(["sqrt", "magnitude", "power", "log1p", "log"]),
+@click.option("--scale", type=click.Choice(SPECTROGRAM_SCALES),
               help="Of the spectrogram.  [default: sqrt]")  # fmt: skip
 @click.option("--noise-floor", type=float, metavar="X",
               help="Share of the time that a frequency is silent.  [default: 0.1]")  # fmt: skip
 @click.option("--representation", "kind", type=click.Choice(["stft", "mel", "cqt"]),
               help="What is factorised; mel and cqt need librosa.  [default: stft]")  # fmt: skip
 @click.option("--n-mels", type=IntRange(1), metavar="N", help="Mel bands.  [default: 128]")
-@click.option("--max-time", type=POSITIVE, metavar="S",
-              help="Seconds of the fit at most.")  # fmt: skip
+@max_time_option(help="Seconds of the fit at most.")
 @seed_option()
 @n_jobs_option()
 @model_options

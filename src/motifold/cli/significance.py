@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from motifold.cli._memory import memory_option
-from motifold.cli._numbers import alpha_option, n_null_option
+from motifold.cli._options import (
+    alpha_option,
+    data_option,
+    memory_option,
+    model_argument,
+    n_null_option,
+    output_option,
+)
 from motifold.cli._outputs import TABLE, check_ending, check_outputs, keep_text
 from motifold.cli._shared import (
-    FILE,
     FileCommand,
-    csv_of,
     friendly,
     load_model,
-    model_argument,
-    output_option,
     print_json,
     reading_options,
     recording_of,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     short_help="Test whether motifs recur in data the fit has not seen.",
 )
 @model_argument
-@click.option("--data", type=FILE, metavar="FILE", help="A recording; without it, that of the fit.")
+@data_option
 @click.option(
     "--new-data", is_flag=True, help="It is a recording of which the fit has seen nothing."
 )
@@ -84,7 +86,7 @@ def command(
         where = _where(unseen, fitted, recording)
         table = found.table
         if output is not None:
-            keep_text(output, csv_of(table), "The table")
+            keep_text(output, table.to_csv(), "The table")
     n_tested, n_found = int(found.tested.sum()), int(found.significant.sum())
     if as_json:
         print_json(

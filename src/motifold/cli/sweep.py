@@ -8,31 +8,33 @@ from typing import Any, Literal
 import click
 
 from motifold.cli._fitting import SweepingCommand, given_parameters, model_options
-from motifold.cli._numbers import IntRange, n_jobs_option, n_null_option
+from motifold.cli._numbers import IntRange
+from motifold.cli._options import (
+    file_argument,
+    n_components_option,
+    n_jobs_option,
+    n_lags_option,
+    n_null_option,
+    output_option,
+    store_option,
+)
 from motifold.cli._outputs import TABLE, beside, check_ending, check_outputs, keep_text
 from motifold.cli._preparing import given_preparation, preparing_options
 from motifold.cli._shared import (
-    FILE,
-    csv_of,
     friendly,
     on_a_terminal,
-    output_option,
     print_json,
     reading_options,
-    recording_of,
     text_width,
+    whole_recording_of,
 )
-from motifold.cli._terminal import exit_code, say
+from motifold.cli._terminal import ended, say
 
 
 @click.command("sweep", cls=SweepingCommand)
-@click.argument("file", type=FILE)
-@click.option(
-    "-k", "--n-components", required=True, metavar="LIST", help="Motifs: 1,2,3 or 1-6 or both."
-)
-@click.option(
-    "-l", "--n-lags", required=True, metavar="LIST", help="Lengths: 10,20 (bins) or 0.2s,0.4s."
-)
+@file_argument
+@n_components_option(required=True, type=str, metavar="LIST", help="Motifs: 1,2,3 or 1-6 or both.")
+@n_lags_option(metavar="LIST", help="Lengths: 10,20 (bins) or 0.2s,0.4s.")
 @click.option(
     "--seeds",
     type=IntRange(1),
@@ -52,7 +54,7 @@ from motifold.cli._terminal import exit_code, say
 @n_null_option(0, help="Shuffled copies for the test of significance; 0 leaves it out.")
 @n_jobs_option("Processes")
 @output_option("sweep.csv", metavar="CSV", help="The table of runs.")
-@click.option("--store", type=FILE, metavar="FILE", help="Finished runs.  [default: OUTPUT.runs]")
+@store_option(help="Finished runs.  [default: OUTPUT.runs]")
 @preparing_options
 @model_options
 @reading_options
@@ -94,8 +96,7 @@ def command(
             folders={"the folder of --store": beside(store, ".fits")},
         )
         check_ending("--output", output, TABLE)
-        # All of it: it is gone through again and again, and in other processes.
-        recording = recording_of(file, options).checked(memory_limit=float("inf"))
+        recording = whole_recording_of(file, options)
         if recording.signed:
             grid["allow_negative"] = True
         preparation = given_preparation(options, recording)
@@ -116,10 +117,9 @@ def command(
                 **grid,
             )
         except KeyboardInterrupt as interrupt:
-            say(f"\nInterrupted. Finished runs are in {store}: do the same again.", err=True)
-            raise SystemExit(exit_code(interrupt)) from None
+            raise ended(interrupt, f"Finished runs are in {store}: do the same again.") from None
         table = found.table
-        keep_text(output, csv_of(table), "The table")
+        keep_text(output, table.to_csv(), "The table")
     if as_json:
         told = {"suggested": found.suggested, "notes": found.notes}
         print_json({"output": output, "runs": table.records, **told})

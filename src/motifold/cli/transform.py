@@ -7,16 +7,12 @@ from typing import Any
 
 import click
 
-from motifold.cli._memory import memory_option
+from motifold.cli._options import file_argument, memory_option, model_argument, output_option
 from motifold.cli._outputs import check_outputs, keep, keep_text
 from motifold.cli._shared import (
-    FILE,
     FileCommand,
-    csv_text,
     friendly,
     load_model,
-    model_argument,
-    output_option,
     print_json,
     reading_options,
     recording_of,
@@ -26,7 +22,7 @@ from motifold.cli._terminal import say
 
 @click.command("transform", cls=FileCommand)
 @model_argument
-@click.argument("file", type=FILE)
+@file_argument
 @output_option("activations.npy", help="A file .npy or .csv, or a new folder .zarr.")
 @memory_option
 @reading_options
@@ -51,6 +47,7 @@ def command(
     """
     import numpy as np
 
+    from motifold.files import csv_text
     from motifold.findings.decomposition import Decomposition
     from motifold.findings.unseen import prepared_recording
     from motifold.io.zarr_store import write_zarr

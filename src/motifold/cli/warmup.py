@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from motifold.cli._numbers import IntRange
-from motifold.cli._shared import friendly, json_option, print_json
+from motifold.cli._options import json_option
+from motifold.cli._shared import friendly, print_json
 from motifold.cli._terminal import say
 
 

@@ -111,11 +111,17 @@ def room_for_rows(limit: str | float | None, T: int, K: int, itemsize: int) -> i
         if limit is not None:
             raise ValueError(
                 f"memory_limit={limit!r}: the activations, {T} bins × {K} motifs, take up to "
-                f"{told(taken)} themselves. Allow {told(taken / (1 - _LEAST_SHARE))} or more, or "
-                "fit a part of the recording."
+                f"{told(taken)} themselves. Allow {told(_rounded_up(taken / (1 - _LEAST_SHARE)))} "
+                "or more, or fit a part of the recording."
             )
         left = int(_LEAST_SHARE * nbytes)
     return left
+
+
+def _rounded_up(nbytes: float) -> float:
+    """To what ``told`` can say: advice that is rounded down would be refused again."""
+    step = 1e8 if nbytes >= 1e9 else 10.0 ** (math.floor(math.log10(nbytes)) - 1)
+    return math.ceil(nbytes / step) * step
 
 
 def told(nbytes: float) -> str:
@@ -124,7 +130,9 @@ def told(nbytes: float) -> str:
     Examples
     --------
     >>> from motifold.data.memory import told
-    >>> told(2e9), told(150_000)
-    ('2.0 GB', '0.15 MB')
+    >>> told(2e9), told(333e6), told(150_000)
+    ('2.0 GB', '330 MB', '0.15 MB')
     """
-    return f"{nbytes / 1e9:.1f} GB" if nbytes >= 1e9 else f"{nbytes / 1e6:.2g} MB"
+    if nbytes >= 1e9:
+        return f"{nbytes / 1e9:.1f} GB"
+    return f"{float(f'{nbytes / 1e6:.2g}'):g} MB"  # never as 3.3e+02

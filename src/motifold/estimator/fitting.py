@@ -27,6 +27,7 @@ from motifold.fit import Acceleration, Clock, Loop, LoopState, Rules, SearchStat
 from motifold.fit.progress import ProgressBar
 from motifold.fit.results import fitted_attributes
 from motifold.fit.starts import agreement_of
+from motifold.model import Mask
 from motifold.solvers import find_solver
 
 # Attributes that are arrays of the kind that X is.
@@ -54,12 +55,9 @@ class Fitting(Callbacks, Estimating):
         given = self._unpacked(X, lengths, segments, mask)
         place = self._place(given.X)
         warn_if_too_large(self._demand(given, place))
-        fixed = None
         with place:  # X is looked at where it is
             data = self._recording(given, place)
-            if self.fixed_components is not None:
-                has_start = components_init is not None
-                fixed = check_fixed(self.fixed_components, self.n_components, has_start)
+            fixed = self._fixed(has_start=components_init is not None)
             problem = self._problem(data, fixed, activation_support, place)
         W, H = self._given_factors(problem, components_init, activations_init)
         warn_if_ill_posed(self)
@@ -96,6 +94,11 @@ class Fitting(Callbacks, Estimating):
         warn_if_empty(self)
         warn_if_not_converged(self)
         return self
+
+    def _fixed(self, *, has_start: bool) -> Mask | None:
+        if self.fixed_components is None:
+            return None
+        return check_fixed(self.fixed_components, self.n_components, has_start)
 
     def _rules(self) -> Rules:
         return Rules(

@@ -5,6 +5,7 @@ from motifold.files.fingerprint import fingerprint, fingerprint_of_all
 from motifold.files.lock import held
 from motifold.files.places import lies_within, refuse_replacing, same_file, saved_somewhere
 from motifold.files.plain import plain_scalar, plain_tree
+from motifold.files.tables import csv_text
 from motifold.files.versions import version_of, versions
 from motifold.files.whole import (
     check_writable,
@@ -16,6 +17,7 @@ from motifold.files.whole import (
 
 __all__ = [
     "check_writable",
+    "csv_text",
     "fingerprint",
     "fingerprint_of_all",
     "held",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import csv
-import io
 from bisect import bisect_left, insort
 from typing import Any
 
@@ -169,18 +167,12 @@ def with_names(events: Table, annotations: Annotations) -> Table:
 
 
 def events_csv(events: Table) -> str:
-    """The table as CSV, numbers with nine digits; names are quoted where they must be."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(events.columns)
-    for record in events:
-        cells = [record[name] for name in events.columns]
-        writer.writerow([_plain(cell) for cell in cells])
-    return file.getvalue()
-
-
-def _plain(cell: Any) -> Any:
-    """Numbers alone but for names: what is true is 1."""
-    if isinstance(cell, bool | np.bool_):
-        return int(cell)
-    return f"{cell:.9g}" if isinstance(cell, float) else cell
+    """The table as CSV, of numbers alone but for names: what is true is 1."""
+    records = [
+        {
+            name: int(cell) if isinstance(cell, bool | np.bool_) else cell
+            for name, cell in row.items()
+        }
+        for row in events
+    ]
+    return Table(records, events.columns).to_csv()

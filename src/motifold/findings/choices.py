@@ -57,17 +57,19 @@ class HoldoutCurve:
 
     @property
     def excess_error(self) -> Floats:
-        n = self.errors.shape[1]
-        if n < 2:
-            return np.zeros(len(self.errors))
-        differences = self.errors - self.errors[self.mean.argmin()]
-        return differences.std(axis=1, ddof=1) / np.sqrt(n)
+        return _standard_error(self.errors - self.errors[self.mean.argmin()])
 
     @property
     def suggested(self) -> int:
         """The smallest K whose excess is below its standard error or 3 % of the curve's range."""
         slack = np.maximum(self.excess_error, _NEARLY * np.ptp(self.mean))
         return int(self.n_components[self.excess <= slack][0])
+
+
+def _standard_error(differences: Floats) -> Floats:
+    """Of the mean over folds, (n, n_folds); 0 of a single one."""
+    n = differences.shape[1]
+    return differences.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(differences))
 
 
 def losses_of(table: Table) -> set[Loss]:
@@ -109,25 +111,29 @@ class MotifCurve:
         More motifs are, if they predict more by the standard error of the difference, and each by a
         third of what one predicts on average, or two thirds of what those before it leave.
         """
-        mean, n = self.mean, self.predicted.shape[1]
+        mean = self.mean
         for i, K in enumerate(self.n_components[:-1]):
             gains = self.predicted[i + 1 :] - self.predicted[i]
-            error = gains.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(gains))
             more = self.n_components[i + 1 :]
             of_motifs = _WORTH_A_MOTIF * (more - K) / more * mean[i + 1 :]
             of_rest = (1 - (1 - _WORTH_OF_REST) ** (more - K)) * (1 - mean[i])
             worth = np.minimum(of_motifs, np.maximum(of_rest, _NEARLY * mean.max()))
-            if not (gains.mean(axis=1) > np.maximum(error, worth)).any():
+            if not (gains.mean(axis=1) > np.maximum(_standard_error(gains), worth)).any():
                 return int(K)
         return int(self.n_components[-1])
 
 
 def find_motif_curve(table: Table) -> MotifCurve | None:
     """What is predicted by K and fold; None where it was not measured, or by several losses."""
+    found = _predicted_by(table, "n_components")
+    return None if found is None else MotifCurve(*found)
+
+
+def _predicted_by(table: Table, parameter: str) -> tuple[npt.NDArray[np.intp], Floats] | None:
     if "predicted" not in table.columns or len(losses_of(table)) > 1:
         return None
-    K, predicted = _of_best_runs(table, "n_components", "predicted")
-    return MotifCurve(K, predicted) if predicted.size else None
+    found = _of_best_runs(table, parameter, "predicted")
+    return found if found[1].size else None
 
 
 def _of_best_runs(
@@ -272,9 +278,7 @@ class LagCurve:
         if self.mean[best] < _BY_CHANCE:
             return None
         lack = self.predicted[best] - self.predicted
-        n = lack.shape[1]
-        error = lack.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(lack))
-        slack = np.maximum(error, _NEARLY_PREDICTED * self.mean[best])
+        slack = np.maximum(_standard_error(lack), _NEARLY_PREDICTED * self.mean[best])
         return int(self.n_lags[lack.mean(axis=1) <= slack][0])
 
 
@@ -283,12 +287,10 @@ def find_lag_curve(table: Table, n_components: int | None = None) -> LagCurve | 
 
     ``n_components``: of the runs with so many motifs alone.
     """
-    if "predicted" not in table.columns or len(losses_of(table)) > 1:
-        return None
     if n_components is not None and "n_components" in table.columns:
         table = table.where(n_components=n_components)
-    lags, predicted = _of_best_runs(table, "n_lags", "predicted")
-    return LagCurve(lags, predicted) if predicted.size else None
+    found = _predicted_by(table, "n_lags")
+    return None if found is None else LagCurve(*found)
 
 
 def suggest_n_lags(table: Table, motifs: Table) -> int | None:

@@ -241,18 +241,6 @@ def discover(
     _check(recording, n_lags, n_components, rate, alpha, fdr)
     if path is not None and random_state is None:
         raise ValueError("path needs random_state: without a seed there is nothing to go on with.")
-    settings = {
-        "n_lags": n_lags,
-        "n_components": n_components,
-        "alpha": alpha,
-        "fdr": fdr,
-        "smooth": recording.width,
-        "random_state": random_state,
-        "lengths": list(map(int, recording.segments.lengths)),
-        "data": fingerprint_of_all(
-            [recording.X] if recording.observed is None else [recording.X, recording.observed]
-        ),
-    }
     work = Work(
         recording=recording,
         n_lags=n_lags,
@@ -262,7 +250,7 @@ def discover(
         seeds=np.random.SeedSequence(random_state).generate_state(4 + 2 * PARTS).tolist(),
         n_jobs=n_jobs,
     )
-    stages = Stages(path, json.dumps(settings, sort_keys=True))
+    stages = Stages(path, _identity(work, random_state))
     last = PARTS + 2  # stages after the events: each part, tests, model
     with work_bar(2 + last, "discover", "stage", shown=progress) as bar:
 
@@ -284,6 +272,23 @@ def discover(
         found = _in_order_of_the_model(work, whole, events, tests, rate)
         bar.update()
     return found
+
+
+def _identity(work: Work, random_state: int | None) -> str:
+    """What stages that were kept must have been made with."""
+    recording = work.recording
+    data = [recording.X] if recording.observed is None else [recording.X, recording.observed]
+    settings = {
+        "n_lags": work.n_lags,
+        "n_components": work.n_components,
+        "alpha": work.alpha,
+        "fdr": work.fdr,
+        "smooth": recording.width,
+        "random_state": random_state,
+        "lengths": list(map(int, recording.segments.lengths)),
+        "data": fingerprint_of_all(data),
+    }
+    return json.dumps(settings, sort_keys=True)
 
 
 def _in_order_of_the_model(

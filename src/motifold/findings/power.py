@@ -14,6 +14,19 @@ from motifold.findings.decomposition import Decomposition
 from motifold.findings.overlap import Floats, checked_data, checked_motifs, is_signed
 
 
+def model_first(function: str, model: Any, X: Any) -> tuple[CNMF, Any]:
+    """The two as they are meant: in 0.1 some functions took X first."""
+    if not isinstance(X, CNMF):
+        return model, X
+    warnings.warn(
+        f"{function}(X, model) is {function}(model, X) now, as with all functions of both. The "
+        "old order will be an error in a later version.",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return X, model
+
+
 def explained_power(
     model: CNMF,
     X: Any,
@@ -62,14 +75,7 @@ def explained_power(
     >>> bool(abs(shares.sum() - (1 - model.loss_**2)) < 1e-6)
     True
     """
-    if isinstance(X, CNMF):  # the order of 0.1
-        warnings.warn(
-            "explained_power(X, model) is explained_power(model, X) now, as with all functions of "
-            "a fitted model. The old order will be an error in a later version.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        model, X = X, model
+    model, X = model_first("explained_power", model, X)
     if kind not in ("share", "alone", "unique"):
         raise ValueError(f'kind must be "share", "alone" or "unique", not {kind!r}.')
     check_is_fitted(model)

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
 from motifold.findings.overlap import Floats
+from motifold.findings.power import model_first
 from motifold.model.losses import loss_of
 
 
@@ -39,7 +40,7 @@ class Sequenciness:
     >>> from motifold import CNMF
     >>> from motifold.findings import sequenciness
     >>> X = np.random.default_rng(0).random((200, 6))
-    >>> result = sequenciness(X, CNMF(1, 4, tol=1e-2), n_shuffles=3, random_state=0)
+    >>> result = sequenciness(CNMF(1, 4, tol=1e-2), X, n_shuffles=3, random_state=0)
     >>> 0 < result.explained < 1, result.explained_columns.shape
     (True, (3,))
     """
@@ -51,8 +52,8 @@ class Sequenciness:
 
 
 def sequenciness(
-    X: Any,
     model: CNMF,
+    X: Any,
     *,
     n_shuffles: int = 10,
     lengths: Any = None,
@@ -71,9 +72,9 @@ def sequenciness(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     model : CNMF
         What to fit: its parameters count, a fit it may have does not.
+    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
     n_shuffles : int, default=10
         Number of shuffled copies of either kind; their median counts.
     lengths, segments
@@ -93,10 +94,11 @@ def sequenciness(
     >>> X = make_sequences(
     ...     400, 20, 2, 10, sigma=0.1, activation_probability=0.02, noise=0.05, random_state=0
     ... ).X
-    >>> result = sequenciness(X, CNMF(2, 10, tol=1e-2), n_shuffles=2, random_state=0)
+    >>> result = sequenciness(CNMF(2, 10, tol=1e-2), X, n_shuffles=2, random_state=0)
     >>> bool(result.score > 0.5)
     True
     """
+    model, X = model_first("sequenciness", model, X)
     signs: dict[str, Any] = {"nonnegative": not model.allow_negative}
     arrays = check_recording(X, lengths, segments, sparse=True, **signs)
     if n_shuffles < 1:

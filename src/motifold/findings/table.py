@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motifold.files import csv_text
+
 _SHOWN_ROWS = 20
 
 
@@ -90,6 +92,10 @@ class Table:
                 "in .records without it."
             ) from error
         return pandas.DataFrame.from_records(self.records, columns=self.columns)
+
+    def to_csv(self) -> str:
+        """The table as CSV, as the commands write it: numbers with nine digits."""
+        return csv_text(self.columns, ([row[name] for name in self.columns] for row in self))
 
     def __repr__(self) -> str:
         return "\n".join([*self._lines(self.columns), *self._more()])

@@ -63,7 +63,7 @@ class Where:
 
 def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate:
     """The estimate for ``model.fit`` of all this; ``seconds`` of work are measured, about."""
-    T, N, K, L = whole.T, whole.N, model.n_components, model.n_lags
+    T, L = whole.T, model.n_lags
     least = min(T, max(_LEAST_LAGS * L, _LEAST_BINS))
     probe(model, whole.excerpt(least, L), 0.0)  # loads what is compiled, or compiles it
     clock = Clock(seconds)
@@ -74,18 +74,13 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
         pilots = pilots[-1:]  # it was the fit itself
     found = [*pilots, *probes]
     longest = max(found, key=lambda pilot: pilot.n_samples)
-    fixed, each = _line(found)
-    iteration = fixed + each * T
-    if where.local and not whole.sparse and model.beta_loss == "frobenius":
-        shape = K + bool(model.background), L, whole.dtype.itemsize
-        more = slower(N, T, longest.n_samples, *shape) / (where.n_threads or 1)
-        iteration = max(iteration + T * more, 0.5 * iteration)
+    iteration = _iteration(model, whole, where, found, longest)
     reading, from_disk = _reading(whole, where, iteration)
     n_iter = _iterations(model, found)
-    uneven = max(1.0, pilots[-1].mean / pilots[-1].iteration)
     # The start of a fit and its last solve grow like its iterations.
     ends = [pilot.end / pilot.iteration for pilot in pilots if pilot.end is not None]
     beside = longest.first / longest.iteration + (ends[-1] if ends else 0.0)
+    uneven = max(1.0, pilots[-1].mean / pilots[-1].iteration)
     start = (beside + (n_iter - 1) * uneven) * iteration + n_iter * reading
     fit = start * model.n_init
     notes = list(_notes(whole, where, found, from_disk))
@@ -96,26 +91,26 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
     if where.demand.total > available:
         notes.append(where.demand.advice)
     return Estimate(
-        T,
-        N,
-        len(whole.lengths),
-        K,
-        L,
-        str(whole.dtype),
-        where.engine,
-        where.n_threads,
-        iteration + reading,
-        n_iter,
-        int(model.n_init),
-        fit,
-        where.demand.total,
-        available,
-        where.device_memory,
-        int(_PASSES * whole.entries * (whole.dtype.itemsize + 4 * whole.sparse)),
-        from_disk,
-        longest.n_samples,
-        measured_seconds,
-        tuple(notes),
+        n_samples=T,
+        n_features=whole.N,
+        n_segments=len(whole.lengths),
+        n_components=model.n_components,
+        n_lags=L,
+        dtype=str(whole.dtype),
+        engine=where.engine,
+        n_threads=where.n_threads,
+        iteration_seconds=iteration + reading,
+        n_iter=n_iter,
+        n_starts=int(model.n_init),
+        fit_seconds=fit,
+        memory=where.demand.total,
+        available=available,
+        device_memory=where.device_memory,
+        read=int(_PASSES * whole.entries * (whole.dtype.itemsize + 4 * whole.sparse)),
+        read_from_disk=from_disk,
+        measured_samples=longest.n_samples,
+        measured_seconds=measured_seconds,
+        notes=tuple(notes),
     )
 
 
@@ -156,6 +151,20 @@ def _at_length(model: Any, whole: Whole, last: Pilot, clock: Clock) -> list[Pilo
 
 
 # --- the cost model -----------------------------------------------------------------------------
+
+
+def _iteration(
+    model: Any, whole: Whole, where: Where, pilots: list[Pilot], longest: Pilot
+) -> float:
+    """Seconds of an iteration on all of the recording."""
+    fixed, each = _line(pilots)
+    iteration = fixed + each * whole.T
+    if where.local and not whole.sparse and model.beta_loss == "frobenius":
+        K = model.n_components + bool(model.background)
+        shape = K, model.n_lags, whole.dtype.itemsize
+        more = slower(whole.N, whole.T, longest.n_samples, *shape) / (where.n_threads or 1)
+        iteration = max(iteration + whole.T * more, 0.5 * iteration)
+    return iteration
 
 
 def _line(pilots: list[Pilot]) -> tuple[float, float]:

@@ -15,14 +15,11 @@ import numpy.typing as npt
 from motifold.io.guards import RecordingError, check_expansion, guard, require
 from motifold.io.reading import Options
 from motifold.io.recording import Recording
-from motifold.spectra import Scale, Transform, remove_floor, window_for
+from motifold.spectra import NOISE_FLOOR, Scale, Transform, remove_floor, window_for
 
 OPTIONS = {"window", "hop", "scale", "noise_floor", "channel"}
 OF_0_1 = {"window": 512, "scale": "log"}  # what models of 0.1 were fitted to, if they do not say
 _SCALE = "sqrt"
-# Share of the time in which nothing sounds at a frequency: measured on drums and on speech with and
-# without noise (docs/how-to/sound.md). The scales of 0.1 stay what they were.
-_NOISE_FLOOR = {"sqrt": 0.1, "log1p": 0.1}
 _BLOCK_BYTES = 2**22  # of samples at a time
 _SINGLE = {"PCM_S8", "PCM_U8", "PCM_16", "PCM_24", "FLOAT"}  # samples that float32 holds exactly
 _CANCEL = 0.01  # of the channels' power that is left in their mean: they are of opposite phase
@@ -133,7 +130,7 @@ def _said(rate: float, options: Options) -> dict[str, Any]:
     hop = options.hop or max(1, window // 4)
     scale = options.scale or _SCALE
     floor = options.noise_floor
-    floor = _NOISE_FLOOR.get(scale, 0.0) if floor is None else floor
+    floor = NOISE_FLOOR.get(scale, 0.0) if floor is None else floor
     return {"window": window, "hop": hop, "scale": scale, "noise_floor": floor}
 
 

@@ -228,7 +228,7 @@ def add_shifted(Y, pieces, first, last, halo, C):
 
 
 @kernel
-def add_halos(pieces, blocks, b, halos, K, flat):
+def _add_halos(pieces, blocks, b, halos, K, flat):
     """Add to the last rows of block b what later blocks of the same segment have for them."""
     reach = halos.shape[1]
     end = blocks[b + 1] - 1
@@ -245,6 +245,30 @@ def add_halos(pieces, blocks, b, halos, K, flat):
 
 
 @kernel
+def join_blocks(begin, mine, pieces, blocks, halos, C, flags):
+    """The end of a second pass: when all blocks are there, each gets what later ones have for it.
+
+    begin, mine : where the calling thread began, and how many blocks it has done
+    halos, C : (blocks, (L−1)·K) and (T, K), whatever comes before these axes (changes C, flags)
+    """
+    m, K, T = blocks.shape[0] - 1, C.shape[-1], C.shape[-2]
+    n = C.size // (T * K)
+    of_blocks, flat = halos.reshape((n, m, halos.shape[-1])), C.reshape((n, T * K))
+    add(flags, m, mine)
+    wait_until(flags, m, m)
+    mine = 0
+    for place in range(begin, begin + m):
+        b = place % m
+        if not claim(flags, b, 1, 2):
+            continue
+        mine += 1
+        for i in range(n):
+            _add_halos(pieces, blocks, b, of_blocks[i], K, flat[i])
+    add(flags, m, mine)
+    wait_until(flags, m, 2 * m)
+
+
+@kernel
 def pass_two(W, pieces, blocks, columns, buffers, halos, C, flags, threads):
     """C = W⋆X (T, K) by products and shift-and-add (changes C, halos, flags).
 
@@ -255,9 +279,7 @@ def pass_two(W, pieces, blocks, columns, buffers, halos, C, flags, threads):
     W, pieces, halos, C = bare(W), bare(pieces), bare(halos), bare(C)
     product, data = buffers
     N = W.shape[0]
-    K = C.shape[1]
     m = blocks.shape[0] - 1
-    flat = C.reshape(C.size)
     begin = add(flags, m + 1, 1) * m // threads
     mine = 0
     for place in range(begin, begin + m):
@@ -275,17 +297,7 @@ def pass_two(W, pieces, blocks, columns, buffers, halos, C, flags, threads):
         else:
             np.dot(block_rows(pieces, first, last, N, data), W, Y)
         add_shifted(Y, pieces, first, last, halos[b], C)
-    add(flags, m, mine)
-    wait_until(flags, m, m)
-    mine = 0
-    for place in range(begin, begin + m):
-        b = place % m
-        if not claim(flags, b, 1, 2):
-            continue
-        mine += 1
-        add_halos(pieces, blocks, b, halos, K, flat)
-    add(flags, m, mine)
-    wait_until(flags, m, 2 * m)
+    join_blocks(begin, mine, pieces, blocks, halos, C, flags)
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 from motifold.kernels._jit import kernel
 from motifold.kernels.logarithm import log
 from motifold.kernels.memory import bare, copy_rows, rows_at
-from motifold.kernels.passes import add_halos, add_shifted, block_rows, fill_windows
+from motifold.kernels.passes import add_shifted, block_rows, fill_windows, join_blocks
 from motifold.kernels.spin import add, claim, wait_until
 
 
@@ -247,18 +247,7 @@ def ratio_pass_two(
             ratios = fit if i == 0 else second
             np.dot(ratios[:rows], V, product[:rows])
             add_shifted(product, pieces, first, last, halos[i, b], C[i])
-    add(flags, m, mine)
-    wait_until(flags, m, m)
-    mine = 0
-    for place in range(begin, begin + m):
-        b = place % m
-        if not claim(flags, b, 1, 2):
-            continue
-        mine += 1
-        for i in range(C.shape[0]):
-            add_halos(pieces, blocks, b, halos[i], C.shape[2], C[i].reshape(C[i].size))
-    add(flags, m, mine)
-    wait_until(flags, m, 2 * m)
+    join_blocks(begin, mine, pieces, blocks, halos, C, flags)
 
 
 @kernel

@@ -14,7 +14,7 @@ import numpy as np
 from motifold.kernels._jit import kernel
 from motifold.kernels.logarithm import log
 from motifold.kernels.memory import bare, numbers_at
-from motifold.kernels.passes import add_halos, add_rows, fill_windows
+from motifold.kernels.passes import add_rows, fill_windows, join_blocks
 from motifold.kernels.spin import add, claim, wait_until
 
 
@@ -227,17 +227,7 @@ def pass_two(H, lists, kinds, model, scale, ratio, Y, halos, C, logs, flags, thr
                     weights[j] = scale * x[j]
             _add_motifs(W, starts, columns, weights, Y)
             add_rows(Y[:rows], own, start, K, flat, halo)
-    add(flags, m, mine)
-    wait_until(flags, m, m)
-    mine = 0
-    for place in range(begin, begin + m):
-        b = place % m
-        if not claim(flags, b, 1, 2):
-            continue
-        mine += 1
-        add_halos(pieces, blocks, b, halos, K, flat)
-    add(flags, m, mine)
-    wait_until(flags, m, 2 * m)
+    join_blocks(begin, mine, pieces, blocks, halos, C, flags)
 
 
 @kernel

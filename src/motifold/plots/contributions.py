@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -154,17 +155,20 @@ def draw_contributions(
     axes = figure.add_subplot(grid[1:, 0], label="shares")
     _draw_shares(axes, found, motifs)
     axes.set_xlabel(f"share of {fit.loss.explains} (%)")
+    _tell_sums(axes, figure, partial(_sums, fit, found, name))
+    return figure
+
+
+def _tell_sums(axes: Axes, figure: Figure | SubFigure, sums: Callable[..., str]) -> None:
+    """What the shares add up to, where there is room for it."""
     if column_width() is not None:  # the corner is too narrow
-        figure.supxlabel(_sums(fit, found, name, " ", ", ", "\n"), fontsize="small")
-        return figure
+        figure.supxlabel(sums(" ", ", ", "\n"), fontsize="small")
+        return
     # In the free corner beside the data, not in a title, for which the layout would leave room
     # above every row.
     told: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
-    text = axes.annotate(
-        _sums(fit, found, name), (0, 1), (0, 6), fontsize="small", va="bottom", **told
-    )
+    text = axes.annotate(sums(), (0, 1), (0, 6), fontsize="small", va="bottom", **told)
     text.set_in_layout(False)
-    return figure
 
 
 def _columns(bars: bool) -> list[float]:

@@ -76,18 +76,8 @@ def plot_significance(
         # In the legend a dot of no motif's colour.
         look = {"marker": marker, "s": points(points(40)), "c": [_FACES.get(label, "0.3")]}
         ax.scatter([], [], label=label, edgecolors=None if marker == "x" else "0.3", **look)
-    top = np.fmax(result.statistic, np.nan_to_num(result.null, nan=-np.inf).max(axis=1))
     crowded = inches_of(ax)[0] / K < _P_VALUE * points(1)
-    for k in np.flatnonzero(tested):
-        ax.annotate(
-            f"p = {result.p_value[k]:.2g}",
-            (positions[k], top[k]),
-            (0, 6),
-            textcoords="offset points",
-            ha="center",
-            fontsize="small",
-            rotation=90 if crowded else 0,
-        )
+    _write_p_values(ax, result, upright=crowded)
     ax.set_xticks(positions)
     ax.set_xlim(-0.6, K - 0.4)
     ax.margins(y=0.3 if crowded else 0.15)
@@ -96,3 +86,18 @@ def plot_significance(
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
     return ax
+
+
+def _write_p_values(ax: Axes, result: Significance, *, upright: bool) -> None:
+    """Above all that is drawn of a motif."""
+    top = np.fmax(result.statistic, np.nan_to_num(result.null, nan=-np.inf).max(axis=1))
+    for k in np.flatnonzero(result.tested):
+        ax.annotate(
+            f"p = {result.p_value[k]:.2g}",
+            (k, top[k]),
+            (0, 6),
+            textcoords="offset points",
+            ha="center",
+            fontsize="small",
+            rotation=90 if upright else 0,
+        )

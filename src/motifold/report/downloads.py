@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from motifold.findings.table import Table
 from motifold.report.markup import Markup, join, tag
@@ -23,20 +20,7 @@ def downloads(source: str, tables: Mapping[str, Table]) -> Markup:
 
 
 def _link(file: str, name: str, table: Table) -> Markup:
-    text = _csv(table).encode()
+    text = table.to_csv().encode()
     source = f"data:text/csv;charset=utf-8;base64,{base64.b64encode(text).decode()}"
     rows = f"{len(table)} row{'' if len(table) == 1 else 's'}"
     return tag("a", f"{name} (CSV, {rows})", href=source, download=file)
-
-
-def _csv(table: Table) -> str:
-    """Numbers with nine digits, as the commands write them."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows([[_cell(record[name]) for name in table.columns] for record in table])
-    return file.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return f"{value:.9g}" if isinstance(value, float) else value

@@ -99,31 +99,8 @@ def event_table(facts: Facts) -> Markup:
     shown = sorted(records, key=lambda record: -record["strength"])[:_SHOWN_EVENTS]
     printed = {id(record) for record in shown[:_PRINTED_EVENTS]}
     shown.sort(key=lambda record: (record["bin"], record["motif"]))
-    unit = "s" if facts.recording.rate else "bins"
-    several = len(facts.fit.segments.lengths) > 1
-    head = ["motif", *(["segment"] if several else []), f"time ({unit})", f"peak ({unit})"]
-    head += ["strength", "explained", *(["observed"] if facts.fit.observed is not None else [])]
-    head += [] if facts.fdr is None else ["q-value"]
-    rows = []
-    for record in shown:
-        cells: list[tuple[float, str | None]] = [(record["motif"], None)]
-        cells += [(record["segment"], None)] if several else []
-        digits = 3 if facts.recording.rate else 0
-        cells += [(record[name], f"{record[name]:.{digits}f}") for name in ("time", "peak")]
-        cells += [(record["strength"], f"{record['strength']:.4g}")]
-        shares = ["explained", *(["observed"] if facts.fit.observed is not None else [])]
-        cells += [(record[name], f"{100 * record[name]:.0f}%") for name in shares]
-        if facts.fdr is not None:
-            cells += [(record["q_value"], f"{record['q_value']:.2g}")]
-        rows.append(
-            tag(
-                "tr",
-                [tag("td", text or value, data_value=f"{value:.9g}") for value, text in cells],
-                data_motif=record["motif"],
-                data_strength=f"{record['strength']:.9g}",
-                class_=None if id(record) in printed else "weak",
-            )
-        )
+    columns = _event_columns(facts)
+    rows = [_event_row(columns, record, weak=id(record) not in printed) for record in shown]
     left_out = len(records) - len(shown)
     take_away = downloads(facts.recording.source, {"events": facts.events})
     more = f" The strongest {len(shown)} of {len(records)} are here." if left_out else ""
@@ -141,13 +118,45 @@ def event_table(facts: Facts) -> Markup:
             "div",
             tag(
                 "table",
-                tag("thead", tag("tr", [_sorter(i, name) for i, name in enumerate(head)])),
+                tag(
+                    "thead",
+                    tag("tr", [_sorter(i, title) for i, (_, title, _) in enumerate(columns)]),
+                ),
                 tag("tbody", rows),
                 id="events",
                 class_="sortable",
             ),
             class_="scroll tall",
         ),
+    )
+
+
+def _event_columns(facts: Facts) -> list[tuple[str, str, str]]:
+    """Name in the records, title, and format of a value."""
+    rate = facts.recording.rate
+    unit, digits = ("s", ".3f") if rate else ("bins", ".0f")
+    columns = [("motif", "motif", "")]
+    columns += [("segment", "segment", "")] if len(facts.fit.segments.lengths) > 1 else []
+    columns += [(name, f"{name} ({unit})", digits) for name in ("time", "peak")]
+    columns += [("strength", "strength", ".4g"), ("explained", "explained", ".0%")]
+    columns += [("observed", "observed", ".0%")] if facts.fit.observed is not None else []
+    return columns + ([("q_value", "q-value", ".2g")] if facts.fdr is not None else [])
+
+
+def _event_row(
+    columns: list[tuple[str, str, str]], record: dict[str, Any], *, weak: bool
+) -> Markup:
+    """A row that can be sorted and filtered; a weak one is not printed."""
+    cells = [
+        tag("td", format(record[name], form), data_value=f"{record[name]:.9g}")
+        for name, _, form in columns
+    ]
+    return tag(
+        "tr",
+        cells,
+        data_motif=record["motif"],
+        data_strength=f"{record['strength']:.9g}",
+        class_="weak" if weak else None,
     )
 
 

@@ -14,12 +14,11 @@ import numpy.typing as npt
 from motifold.io import Recording
 from motifold.io.audio import read_channels
 from motifold.io.guards import require
-from motifold.spectra import Scale, Transform, remove_floor, window_for
+from motifold.spectra import NOISE_FLOOR, Scale, Transform, remove_floor, window_for
 
 Array = npt.NDArray[Any]
 Kind = Literal["stft", "mel", "cqt"]
 
-_NOISE_FLOOR = {"sqrt": 0.1, "log1p": 0.1}  # as of sound files
 _LOWEST = 32.70  # Hz of constant-Q: C1, librosa's
 
 
@@ -173,7 +172,7 @@ def from_audio(
         )
     transform = Transform(window, hop, float(sr))
     if noise_floor is None:
-        noise_floor = _NOISE_FLOOR.get(scale, 0.0)
+        noise_floor = NOISE_FLOOR.get(scale, 0.0)
     bank, axis, spread = _bank(kind, transform, n_mels)
     if kind == "cqt":
         X, axis, spread = _constant_q(waveform, transform, bins_per_octave)

@@ -102,8 +102,8 @@ def _read_midi(path: Path) -> Score:
 def support_of(
     score: Mapping[str, Iterable[float]],
     n_samples: int,
-    rate: float,
     *,
+    rate: float,
     tolerance: float = 0.05,
     ring: float = 0.0,
     names: Sequence[str] | None = None,

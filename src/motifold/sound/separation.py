@@ -233,7 +233,7 @@ def _fitted(
     if found:
         times = {"tolerance": around[0], "ring": around[1]}
         given["activation_support"] = support_of(
-            found, len(X), spectrogram.rate, **times, names=names, n_components=K
+            found, len(X), rate=spectrogram.rate, **times, names=names, n_components=K
         )
     defaults = {"random_state": 0, "tol": _TOL, "n_init": 1 if names else _STARTS}
     parameters = {**defaults, **parameters}

@@ -69,16 +69,12 @@ class Handles:
             return W, H
         statistics = self._statistics(W)
         alpha = self._best_scale(statistics, W, H)
-        on_W, on_H = {
-            (True, True): (np.sqrt(alpha), np.sqrt(alpha)),
-            (True, False): (alpha, 1.0),
-            (False, True): (1.0, alpha),
-        }[draw_W, draw_H]
+        share = np.sqrt(alpha) if draw_W and draw_H else alpha
         if draw_H:
-            H[:, : self.model.n_motifs] *= dtype.type(on_H)
+            H[:, : self.model.n_motifs] *= dtype.type(share)
         if draw_W:
-            W = W * dtype.type(on_W)
-            self._of_motifs.put((W,), statistics.rescaled(dtype.type(on_W)))
+            W = W * dtype.type(share)
+            self._of_motifs.put((W,), statistics.rescaled(dtype.type(share)))
         return W, H
 
     def _drawn(self, seed: int, W: Array | None, H: Array | None) -> tuple[Array, Array]:

@@ -154,14 +154,10 @@ class RemoteHandles(CPUEngine):
             return W, drawn
         found = np.array(self._ask("start_sums", W=self._sent(W), H=drawn.number))
         alpha = self._scale_for(*found.sum(axis=0).tolist())
-        on_W, on_H = {
-            (True, True): (np.sqrt(alpha), np.sqrt(alpha)),
-            (True, False): (alpha, 1.0),
-            (False, True): (1.0, alpha),
-        }[draw_W, draw_H]
+        share = np.sqrt(alpha) if draw_W and draw_H else alpha
         if draw_H:
-            drawn = self._new("scaled", old=drawn.number, factor=float(on_H))
-        return (W * dtype.type(on_W) if draw_W else W), drawn
+            drawn = self._new("scaled", old=drawn.number, factor=float(share))
+        return (W * dtype.type(share) if draw_W else W), drawn
 
     def put(self, H: Any) -> Any:
         """Rows to whoever has their shard; in the data's precision."""
