@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
-from motifold.findings.choices import (
-    best_n_components,
+from motifold.findings.choices import best_n_components
+from motifold.findings.curves import (
     find_holdout_curve,
     find_lag_curve,
     find_motif_curve,
