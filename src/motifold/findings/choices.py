@@ -19,13 +19,28 @@ _SIGNIFICANT_RUNS = 0.25
 _LEAST_SHARE = 0.05
 
 
-def suggest_n_components(table: Table) -> int | None:
-    """The number of motifs that a table of runs suggests; None where it cannot tell.
+@dataclass(frozen=True)
+class Choice:
+    """A value that a rule suggests, None where it cannot tell.
+
+    Attributes
+    ----------
+    value
+    measure : str
+        The column of the sweep's tables that decided.
+    """
+
+    value: Any
+    measure: str
+
+
+def choose_n_components(table: Table) -> Choice:
+    """The number of motifs that a table of runs suggests.
 
     0 where held-out data was tested and hardly a motif was significant there. Else by what predicts
     best (``best_n_components``).
     """
-    return 0 if _hardly_significant(table) else best_n_components(table)
+    return Choice(0, "n_significant") if _hardly_significant(table) else best_n_components(table)
 
 
 def _hardly_significant(table: Table) -> bool:
@@ -35,24 +50,27 @@ def _hardly_significant(table: Table) -> bool:
     return bool((table["n_significant"][tested] > 0).mean() < _SIGNIFICANT_RUNS)
 
 
-def best_n_components(table: Table) -> int | None:
-    """The K, above 0, that a table of runs suggests; None where it cannot tell.
+def best_n_components(table: Table) -> Choice:
+    """The K, above 0, that a table of runs suggests.
 
-    By what is predicted of held-out blocks (``MotifCurve.suggested``); without, by the test errors
-    (``HoldoutCurve.suggested``) or, without, the K above 1 with the lowest mean DISSX, on which the
-    seeds agree best.
+    By what is predicted of held-out blocks (``MotifCurve.suggested``). Where that may be chance
+    (``MotifCurve.decides``), the test errors may ask for more (``HoldoutCurve.suggested``), never
+    for fewer: a motif that is real but weak raises them, too. Where nothing is predicted, by the
+    test errors or, without, the K above 1 with the lowest mean DISSX, on which the seeds agree
+    best.
     """
-    predicted = find_motif_curve(table)
+    predicted, errors = find_motif_curve(table), find_holdout_curve(table)
     if predicted is not None:
-        return predicted.suggested
-    errors = find_holdout_curve(table)
+        K = predicted.suggested
+        if predicted.decides or errors is None or errors.suggested <= K:
+            return Choice(K, "predicted")
     if errors is not None:
-        return errors.suggested
+        return Choice(errors.suggested, "test_error")
     values, dissx = mean_by(table, "n_components", "dissx")
     candidates = np.flatnonzero((values > 1) & ~np.isnan(dissx))
     if len(candidates) < 2:
-        return None
-    return int(values[candidates[dissx[candidates].argmin()]])
+        return Choice(None, "dissx")
+    return Choice(int(values[candidates[dissx[candidates].argmin()]]), "dissx")
 
 
 @dataclass(frozen=True)
@@ -109,18 +127,16 @@ def _unexplained(record: dict[str, Any]) -> float:
     return 1 - loss_of(record.get("beta_loss", SQUARED.name)).explained(record["loss"])
 
 
-def suggest_n_lags(table: Table, motifs: Table) -> int | None:
-    """The number of lags that a table of runs suggests; None where it cannot tell.
+def choose_n_lags(table: Table, motifs: Table) -> Choice:
+    """The number of lags that a table of runs suggests.
 
     By what is predicted of held-out data (``LagCurve.suggested``) or, without, by the extent of the
     motifs, which noise fills if there is much of it.
     """
-    if len(np.unique(table["n_lags"])) < 2:
-        return None
     if find_lag_curve(table) is None:
-        return _by_extent(motifs)
-    curve = find_lag_curve(table, best_n_components(table))
-    return None if curve is None else curve.suggested
+        return Choice(_by_extent(motifs), "length")
+    curve = find_lag_curve(table, best_n_components(table).value)
+    return Choice(None if curve is None else curve.suggested, "predicted")
 
 
 def range_notes(table: Table, suggested: dict[str, Any]) -> list[str]:
@@ -143,6 +159,28 @@ def range_notes(table: Table, suggested: dict[str, Any]) -> list[str]:
             'data (test="blocks") to be sure.'
         )
     return told
+
+
+def evidence_notes(table: Table, choices: dict[str, Choice]) -> list[str]:
+    """That what is predicted cannot decide on the number of motifs, and whether test errors do."""
+    curve, choice = find_motif_curve(table), choices.get("n_components")
+    if curve is None or curve.decides or choice is None or choice.measure == "n_significant":
+        return []
+    best = int(curve.mean.argmax())
+    held_out = (
+        "what is predicted of the blocks held out may be chance "
+        f"({curve.mean[best]:.2g} ± {curve.standard_error[best]:.2g} with "
+        f"{curve.n_components[best]} motifs)"
+    )
+    if choice.measure == "test_error":
+        return [
+            f"n_components: {choice.value} by the test error; {held_out}, and suggests "
+            f"{curve.suggested}."
+        ]
+    return [
+        f"n_components: {held_out}; more motifs than {choice.value} may be as good, and the test "
+        "error does not tell either."
+    ]
 
 
 def _significance_notes(table: Table, K: int | None) -> list[str]:

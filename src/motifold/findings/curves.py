@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtrit
 
 from motifold.findings.overlap import Floats
 from motifold.findings.table import Table
@@ -20,6 +21,8 @@ _NEARLY = 0.03
 # of the data, and is all that is left by the stronger. (Without noise a variant takes a third.)
 _WORTH_A_MOTIF = 1 / 3
 _WORTH_OF_REST = 2 / 3
+# That anything is predicted is proven over the blocks at this level.
+_LEVEL = 0.05
 # A length will do if it predicts held-out data as well as the best, up to this share.
 _NEARLY_PREDICTED = 0.1
 # What is predicted by chance: below, no length predicts anything.
@@ -51,17 +54,19 @@ class HoldoutCurve:
 
     @property
     def excess_error(self) -> Floats:
-        n = self.errors.shape[1]
-        if n < 2:
-            return np.zeros(len(self.errors))
-        differences = self.errors - self.errors[self.mean.argmin()]
-        return differences.std(axis=1, ddof=1) / np.sqrt(n)
+        return _standard_error(self.errors - self.errors[self.mean.argmin()])
 
     @property
     def suggested(self) -> int:
         """The smallest K whose excess is below its standard error or 3 % of the curve's range."""
         slack = np.maximum(self.excess_error, _NEARLY * np.ptp(self.mean))
         return int(self.n_components[self.excess <= slack][0])
+
+
+def _standard_error(values: Floats) -> Floats:
+    """Of the mean of each row; 0 where a row has a single value."""
+    n = values.shape[1]
+    return values.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(values))
 
 
 def losses_of(table: Table) -> set[Loss]:
@@ -86,7 +91,7 @@ class MotifCurve:
     ----------
     n_components : (n,), rising
     predicted : (n, n_folds), of each fold the run that fitted its training data best
-    mean : (n,), over the folds
+    mean, standard_error : (n,), over the folds
     """
 
     n_components: npt.NDArray[np.intp]
@@ -97,23 +102,47 @@ class MotifCurve:
         return self.predicted.mean(axis=1)
 
     @property
+    def standard_error(self) -> Floats:
+        return _standard_error(self.predicted)
+
+    @property
     def suggested(self) -> int:
         """The smallest K beyond which no motifs more are worth it.
 
         More motifs are, if they predict more by the standard error of the difference, and each by a
         third of what one predicts on average, or two thirds of what those before it leave.
         """
-        mean, n = self.mean, self.predicted.shape[1]
-        for i, K in enumerate(self.n_components[:-1]):
-            gains = self.predicted[i + 1 :] - self.predicted[i]
-            error = gains.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(gains))
-            more = self.n_components[i + 1 :]
-            of_motifs = _WORTH_A_MOTIF * (more - K) / more * mean[i + 1 :]
-            of_rest = (1 - (1 - _WORTH_OF_REST) ** (more - K)) * (1 - mean[i])
-            worth = np.minimum(of_motifs, np.maximum(of_rest, _NEARLY * mean.max()))
-            if not (gains.mean(axis=1) > np.maximum(error, worth)).any():
-                return int(K)
-        return int(self.n_components[-1])
+        return int(self.n_components[self._place()])
+
+    @property
+    def decides(self) -> bool:
+        """Whether the suggestion is more than chance of the blocks.
+
+        It is not where two things meet. What is predicted is not proven: over the blocks, that of
+        the K with most of it does not exceed 0 (one-sided t-test at 5 %). And within the standard
+        error more motifs than suggested may be worth it.
+        """
+        best, n = int(self.mean.argmax()), self.predicted.shape[1]
+        proven = self.mean[best] > stdtrit(n - 1, 1 - _LEVEL) * self.standard_error[best]
+        gain, error, worth = self._gains(self._place())
+        return bool(proven or not (gain + error > worth).any())
+
+    def _place(self) -> int:
+        """Of the suggested K."""
+        for i in range(len(self.n_components)):
+            gain, error, worth = self._gains(i)
+            if not (gain > np.maximum(error, worth)).any():
+                return i
+        raise AssertionError("beyond the most that was tried there is no gain")
+
+    def _gains(self, i: int) -> tuple[Floats, Floats, Floats]:
+        """What the K beyond the i-th predict more: mean, standard error, and what it must be."""
+        gains, mean = self.predicted[i + 1 :] - self.predicted[i], self.mean
+        K, more = self.n_components[i], self.n_components[i + 1 :]
+        of_motifs = _WORTH_A_MOTIF * (more - K) / more * mean[i + 1 :]
+        of_rest = (1 - (1 - _WORTH_OF_REST) ** (more - K)) * (1 - mean[i])
+        worth = np.minimum(of_motifs, np.maximum(of_rest, _NEARLY * mean.max()))
+        return gains.mean(axis=1), _standard_error(gains), worth
 
 
 def find_motif_curve(table: Table) -> MotifCurve | None:
@@ -176,9 +205,7 @@ class LagCurve:
         if self.mean[best] < _BY_CHANCE:
             return None
         lack = self.predicted[best] - self.predicted
-        n = lack.shape[1]
-        error = lack.std(axis=1, ddof=1) / np.sqrt(n) if n > 1 else np.zeros(len(lack))
-        slack = np.maximum(error, _NEARLY_PREDICTED * self.mean[best])
+        slack = np.maximum(_standard_error(lack), _NEARLY_PREDICTED * self.mean[best])
         return int(self.n_lags[lack.mean(axis=1) <= slack][0])
 
 
