@@ -293,8 +293,9 @@ def test_where_what_is_predicted_is_chance_the_test_error_decides():
 
 def test_little_that_is_predicted_decides_if_it_is_proven():
     """Of spikes, 15 % of them in sequences: half as much as of the songbird, but of every block."""
-    little = {1: [0.003, 0.004] * 2, 2: [0.008, 0.01] * 2, 3: [0.012, 0.018] * 2, 4: [0.012] * 4}
-    found = Sweep(by_what_is_predicted(little), Table([]))
+    little = {1: [0.003, 0.004], 2: [0.008, 0.01], 3: [0.012, 0.018], 4: [0.012, 0.02]}
+    table = with_errors({K: 2 * v for K, v in little.items()}, {1: 0.9, 2: 0.9, 3: 0.9, 4: 0.8})
+    found = Sweep(table, Table([]))
     assert found.suggested == {"n_components": 3}
     assert found.evidence == {"n_components": "predicted"}
     assert not found.notes
