@@ -287,10 +287,14 @@ def neural_sweep(out: Path, sizes: Sizes) -> dict[str, Any]:
     from motifold.plots import plot_n_components
 
     X = fetch_songbird().neural
+    load = os.getloadavg()[0]  # of whatever else is at work, in processes
     began = time.perf_counter()
     whole = motifold.sweep(X, **SWEEP, progress=False)
     seconds = time.perf_counter() - began
-    print(f"10 K × 10 seeds on NEURAL: {seconds:.1f} s, {whole.suggested}", flush=True)
+    print(
+        f"10 K × 10 seeds on NEURAL: {seconds:.1f} s, {whole.suggested} by {whole.evidence}",
+        flush=True,
+    )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sweep.jsonl"
         command = [sys.executable, __file__, "sweep-child", "--out", str(path)]
@@ -305,7 +309,14 @@ def neural_sweep(out: Path, sizes: Sizes) -> dict[str, Any]:
     same = sum(repr(a) == repr(b) for a, b in zip(whole.table, resumed.table, strict=True))
     print(f"killed after {n_done} of 100 runs, resumed: {same} of {len(whole.table)} rows the same")
     plot_n_components(whole).savefig(out / "findings-sweep.png", dpi=120)
-    return {"seconds": seconds, "suggested": whole.suggested, "killed": n_done, "same": same}
+    return {
+        "seconds": seconds,
+        "load": load,
+        "suggested": whole.suggested,
+        "evidence": whole.evidence,
+        "killed": n_done,
+        "same": same,
+    }
 
 
 def sweep_child(path: Path) -> None:
