@@ -218,7 +218,8 @@ def _sweep(found: dict[str, Any]) -> list[str]:
     measure = {"test_error": " by the test error", "predicted": " by what is predicted"}.get(by, "")
     return [
         f"**A sweep** of 10 values of K × 10 seeds on NEURAL takes {found['seconds']:.0f} s{beside}"
-        f" and suggests K = {found['suggested']['n_components']}{measure}. "
+        f" and suggests K = {found['suggested']['n_components']}{measure} "
+        "([the rule](theory/findings.md) was chosen on this recording, among others). "
         f"Killed after {found['killed']} runs and resumed, it gives the same table: "
         f"{found['same']} of 100 rows are equal."
     ]
