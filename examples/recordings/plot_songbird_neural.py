@@ -48,7 +48,7 @@ axes.set(xlabel="time (s)", ylabel="neuron")
 # A sweep fits each number of motifs from several seeds. One block of time is held out of each fit,
 # and half of the neurons in it are predicted from the other half: with too few motifs something is
 # missed, with too many, chance is learned. In so short a recording hardly three hundredths are
-# predicted by any number of motifs, nearly all of it in one of the four blocks: that may be chance,
+# predicted by any number of motifs, two thirds of it in one of the four blocks: that may be chance,
 # and by itself it would suggest two motifs. So the test error decides, as the note and the picture
 # say. Where motifs are tested in the blocks held out, as many and more are significant.
 
