@@ -213,10 +213,15 @@ def _draw_power(found: dict[str, Any], path: Path) -> None:
 
 
 def _sweep(found: dict[str, Any]) -> list[str]:
+    load, by = found.get("load", 0.0), found.get("evidence", {}).get("n_components")
+    beside = f" (while others kept the machine busy: load {load:.0f})" if load > 1 else ""
+    measure = {"test_error": " by the test error", "predicted": " by what is predicted"}.get(by, "")
     return [
-        f"**A sweep** of 10 values of K × 10 seeds on NEURAL takes {found['seconds']:.0f} s and "
-        f"suggests K = {found['suggested']['n_components']}. Killed after {found['killed']} runs "
-        f"and resumed, it gives the same table: {found['same']} of 100 rows are equal."
+        f"**A sweep** of 10 values of K × 10 seeds on NEURAL takes {found['seconds']:.0f} s{beside}"
+        f" and suggests K = {found['suggested']['n_components']}{measure} "
+        "([the rule](theory/findings.md) was chosen on this recording, among others). "
+        f"Killed after {found['killed']} runs and resumed, it gives the same table: "
+        f"{found['same']} of 100 rows are equal."
     ]
 
 

@@ -278,7 +278,10 @@ def test_sweep(counts, tmp_path):
     for record in told["runs"]:
         losses[record["n_components"]].append(record["loss"])
     assert max(losses[2]) < min(losses[1])
-    assert "4 runs" in ok(*arguments).stdout  # from the finished ones
+    assert told["evidence"] == {"n_components": "dissx"}
+    shown = ok(*arguments).stdout  # from the finished ones
+    assert "4 runs" in shown
+    assert "Suggested n_components: no clear answer (by dissx)" in shown
     assert run("sweep", counts, "-k", "two", "-l", 8).exit_code == 2
     assert run("sweep", counts, "-k", "0", "-l", 8).exit_code == 2
 

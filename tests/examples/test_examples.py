@@ -54,6 +54,7 @@ def test_figure1(pyplot):
 def test_songbird_neural(pyplot, recordings):
     names = runpy.run_path(str(EXAMPLES / "recordings" / "plot_songbird_neural.py"))
     assert names["n_components"] == 3
+    assert names["sweep"].evidence == {"n_components": "test_error"}  # as the text says
     assert names["result"].significant.all()
     assert names["sharpness_p"].min() < 0.05
     assert len(pyplot.get_fignums()) == 5

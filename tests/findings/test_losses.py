@@ -13,7 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 import motifold
 from motifold import CNMF, explained_power
 from motifold.findings import find_consensus, sequenciness
-from motifold.findings.choices import find_crossover, find_holdout_curve, losses_of
+from motifold.findings.choices import find_crossover
+from motifold.findings.curves import find_holdout_curve, losses_of
 from motifold.findings.decomposition import Contributions, Decomposition
 from motifold.findings.facts import Facts
 from motifold.findings.overlap import activations_of

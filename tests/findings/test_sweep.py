@@ -19,12 +19,12 @@ import pytest
 import motifold
 from motifold import CNMF
 from motifold.datasets import make_sequences
-from motifold.findings import Table, dissimilarity, sweeping
+from motifold.findings import Sweep, Table, dissimilarity, sweeping
 from motifold.findings.choices import (
+    choose_n_components,
+    choose_n_lags,
     find_crossover,
     range_notes,
-    suggest_n_components,
-    suggest_n_lags,
 )
 from motifold.findings.overlap import x_ortho_cost
 from motifold.findings.trial import FoldPrediction
@@ -201,15 +201,19 @@ def runs(errors: dict[int, list[float]]) -> Table:
     )
 
 
+def suggested_k(table: Table) -> Any:
+    return choose_n_components(table).value
+
+
 def test_k_is_the_smallest_that_is_hardly_above_the_lowest():
     errors = {1: [0.9, 0.7], 2: [0.5, 0.3], 3: [0.31, 0.11], 4: [0.3, 0.1], 5: [0.32, 0.12]}
-    assert suggest_n_components(runs(errors)) == 3  # an excess of 0.01, range 0.6
+    assert suggested_k(runs(errors)) == 3  # an excess of 0.01, range 0.6
     errors[3] = [0.33, 0.13]
-    assert suggest_n_components(runs(errors)) == 4  # 0.03 in every block
+    assert suggested_k(runs(errors)) == 4  # 0.03 in every block
     errors[3] = [0.36, 0.11]
-    assert suggest_n_components(runs(errors)) == 4  # 0.06 and 0.01: 0.035 ± 0.025
+    assert suggested_k(runs(errors)) == 4  # 0.06 and 0.01: 0.035 ± 0.025
     errors[3] = [0.37, 0.09]
-    assert suggest_n_components(runs(errors)) == 3  # 0.07 and −0.01: 0.03 ± 0.04
+    assert suggested_k(runs(errors)) == 3  # 0.07 and −0.01: 0.03 ± 0.04
 
 
 def by_what_is_predicted(shares: dict[int, list[float]]) -> Table:
@@ -227,33 +231,85 @@ def by_what_is_predicted(shares: dict[int, list[float]]) -> Table:
 
 def test_k_is_the_least_beyond_which_motifs_are_not_worth_it():
     weak = {1: [0.004, 0.006], 2: [0.008, 0.01], 3: [0.012, 0.014], 4: [0.011, 0.011]}
-    assert suggest_n_components(by_what_is_predicted(weak)) == 3
+    assert suggested_k(by_what_is_predicted(weak)) == 3
     # Of warped motifs every variant predicts a little more, in every block.
     warped = {1: [0.18] * 2, 2: [0.3] * 2, 3: [0.446] * 2, 4: [0.468] * 2, 5: [0.49] * 2}
-    assert suggest_n_components(by_what_is_predicted(warped)) == 3
+    assert suggested_k(by_what_is_predicted(warped)) == 3
     # A gain of one block alone is none.
     chance = {1: [0.1, 0.1], 2: [0.1, 0.2]}
-    assert suggest_n_components(by_what_is_predicted(chance)) == 1
+    assert suggested_k(by_what_is_predicted(chance)) == 1
     # Two together may be worth it where one is not.
     later = {1: [0.2] * 2, 2: [0.22] * 2, 3: [0.6] * 2}
-    assert suggest_n_components(by_what_is_predicted(later)) == 3
+    assert suggested_k(by_what_is_predicted(later)) == 3
 
 
 def test_k_counts_a_small_motif_where_it_is_what_is_left():
     clean = {1: [0.92, 0.86], 2: [0.994, 0.992], 3: [0.992, 0.991]}
-    assert suggest_n_components(by_what_is_predicted(clean)) == 2
+    assert suggested_k(by_what_is_predicted(clean)) == 2
     # Each of three small ones takes its part of what is left.
     small = {1: [0.7] * 2, 2: [0.8] * 2, 3: [0.9] * 2, 4: [0.998] * 2, 5: [0.9985] * 2}
-    assert suggest_n_components(by_what_is_predicted(small)) == 4
+    assert suggested_k(by_what_is_predicted(small)) == 4
     # Half of a trifle is a trifle.
     exact = {1: [0.45] * 2, 2: [0.998] * 2, 3: [0.9995] * 2}
-    assert suggest_n_components(by_what_is_predicted(exact)) == 2
+    assert suggested_k(by_what_is_predicted(exact)) == 2
     # Without noise variants of warped motifs take a third of what is left, each.
     warped = {1: [0.25] * 2, 2: [0.55] * 2, 3: [0.885] * 2, 4: [0.92] * 2, 5: [0.94] * 2}
-    assert suggest_n_components(by_what_is_predicted(warped | {6: [0.98] * 2})) == 3
+    assert suggested_k(by_what_is_predicted(warped | {6: [0.98] * 2})) == 3
     # With noise as much is a variant of the others.
     noisy = {1: [0.25] * 2, 2: [0.5] * 2, 3: [0.56] * 2}
-    assert suggest_n_components(by_what_is_predicted(noisy)) == 2
+    assert suggested_k(by_what_is_predicted(noisy)) == 2
+
+
+# Of the songbird's neurons: most of it is of the second block, whatever the number of motifs.
+UNPROVEN = {
+    1: [0.0173, 0.0570, 0.0054, 0.0052],
+    2: [0.0297, 0.0575, 0.0080, 0.0055],
+    3: [0.0164, 0.0686, 0.0148, 0.0034],
+    4: [0.0166, 0.0778, 0.0127, 0.0019],
+    5: [0.0228, 0.0455, 0.0205, 0.0047],
+}
+
+
+def with_errors(shares: dict[int, list[float]], errors: dict[int, float]) -> Table:
+    records = by_what_is_predicted(shares).records
+    return Table([record | {"test_error": errors[record["n_components"]]} for record in records])
+
+
+def test_where_what_is_predicted_is_chance_the_test_error_decides():
+    table = with_errors(UNPROVEN, {1: 0.94, 2: 0.92, 3: 0.90, 4: 0.91, 5: 0.91})
+    found = Sweep(table, Table([]))
+    assert found.suggested == {"n_components": 3}
+    assert found.evidence == {"n_components": "test_error"}
+    assert "3 by the test error" in found.notes[0]
+    assert "0.027 ± 0.017 with 4 motifs), and suggests 1" in found.notes[0]
+    assert "n_components by test_error" in repr(found)
+    # It asks for more motifs, never for fewer.
+    shares = {1: UNPROVEN[1], 2: [3 * value for value in UNPROVEN[1]], 3: [0.01, 0.3, 0.01, 0.0]}
+    fewer = Sweep(with_errors(shares, {1: 0.9, 2: 0.95, 3: 1.0}), Table([]))
+    assert fewer.suggested == {"n_components": 2}
+    assert fewer.evidence == {"n_components": "predicted"}
+    assert "more motifs than 2 may be as good" in fewer.notes[0]
+
+
+def test_little_that_is_predicted_decides_if_it_is_proven():
+    """Of spikes, 15 % of them in sequences: half as much as of the songbird, but of every block."""
+    little = {1: [0.003, 0.004], 2: [0.008, 0.01], 3: [0.012, 0.018], 4: [0.012, 0.02]}
+    table = with_errors({K: 2 * v for K, v in little.items()}, {1: 0.9, 2: 0.9, 3: 0.9, 4: 0.8})
+    found = Sweep(table, Table([]))
+    assert found.suggested == {"n_components": 3}
+    assert found.evidence == {"n_components": "predicted"}
+    assert not found.notes
+
+
+def test_what_is_predicted_of_a_part_of_the_recording_decides_if_more_motifs_are_not_worth_it():
+    """Over the blocks it is not proven, but it says clearly that two are enough."""
+    part = {1: [0.2, 0.2, 0.0, 0.0], 2: [0.4, 0.4, 0.0, 0.0], 3: [0.41, 0.4, 0.0, 0.01]}
+    table = with_errors(part, {1: 0.9, 2: 0.8, 3: 0.7})
+    assert choose_n_components(table).measure == "predicted"
+    assert suggested_k(table) == 2
+    # Nor is a single block a reason to doubt.
+    single = with_errors({K: values[:1] for K, values in part.items()}, {1: 0.9, 2: 0.8, 3: 0.7})
+    assert suggested_k(single) == 2
 
 
 def judged(significant):
@@ -271,12 +327,12 @@ def judged(significant):
 
 def test_no_motifs_are_suggested_where_hardly_any_is_significant():
     nothing = judged({1: [0, 0, 0, 0], 2: [0, 1, 0, 0], 3: [0, 1, 0, 0], 4: [0, 1, 0, 0]})
-    assert suggest_n_components(nothing) == 0
+    assert suggested_k(nothing) == 0
     assert "motifold.discover" in range_notes(nothing, {"n_components": 0})[0]
     some = judged({1: [1, 0, 0, 0], 2: [0, 1, 1, 0], 3: [0, 1, 1, 0], 4: [0, 1, 0, 0]})
-    assert suggest_n_components(some) == 3
+    assert suggested_k(some) == 3
     untested = Table([record | {"n_tested": 0} for record in nothing])
-    assert suggest_n_components(untested) == 3
+    assert suggested_k(untested) == 3
 
 
 def test_significant_motifs_beyond_those_that_predict_are_told():
@@ -292,7 +348,7 @@ def test_k_without_test_errors_is_where_seeds_agree():
         {"n_components": K, "block": 0, "test_error": np.nan, "train_loss": 0.0, "dissx": d}
         for K, d in [(1, 0.0), (2, 0.2), (3, 0.01), (4, 0.3)]
     ]
-    assert suggest_n_components(Table(records)) == 3
+    assert suggested_k(Table(records)) == 3
 
 
 def test_crossover_between_two_weights():
@@ -327,7 +383,7 @@ def test_lags_that_hold_the_longest_motifs():
             for L, m, length, share in rows
         ]
     )
-    assert suggest_n_lags(table, table) == 20
+    assert choose_n_lags(table, table).value == 20
 
 
 def predicted_by(n_lags: dict[int, list[float]], **more: Any) -> Table:
@@ -344,10 +400,10 @@ def predicted_by(n_lags: dict[int, list[float]], **more: Any) -> Table:
 def test_lags_are_the_least_that_predict_as_much_as_the_best():
     nearly = {5: [0.02, 0.03], 10: [0.08, 0.08], 20: [0.096, 0.095], 40: [0.1, 0.1]}
     table = predicted_by(nearly)
-    assert suggest_n_lags(table, Table([])) == 20
+    assert choose_n_lags(table, Table([])).value == 20
     assert range_notes(table, {"n_lags": 20}) == []
     clearly = predicted_by(nearly | {20: [0.08, 0.085]})
-    assert suggest_n_lags(clearly, Table([])) == 40
+    assert choose_n_lags(clearly, Table([])).value == 40
     assert (
         "40 is the longest tried; motifs may be longer" in range_notes(clearly, {"n_lags": 40})[0]
     )
@@ -355,7 +411,7 @@ def test_lags_are_the_least_that_predict_as_much_as_the_best():
 
 def test_lags_that_predict_nothing_are_no_answer():
     table = predicted_by({10: [0.001, -0.001], 20: [0.0005, 0.0015], 40: [0.0, 0.001]})
-    assert suggest_n_lags(table, Table([])) is None
+    assert choose_n_lags(table, Table([])).value is None
     assert "no length tried predicts" in range_notes(table, {"n_lags": None})[0]
 
 

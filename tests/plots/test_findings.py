@@ -62,7 +62,8 @@ def marked(axes) -> list[str]:
 def test_the_suggested_number_of_motifs_is_marked_in_every_panel():
     figure = plot_n_components(sweep_of())
     assert [axes.get_label() for axes in figure.axes] == ["test_error", "dissx", "n_significant"]
-    assert all(marked(axes) == ["suggested: 3"] for axes in figure.axes)
+    assert marked(figure.axes[0]) == ["suggested by this: 3"]
+    assert all(marked(axes) == ["suggested: 3"] for axes in figure.axes[1:])
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), [0.9, 0.6, 0.3, 0.3, 0.31])
 
 
@@ -74,7 +75,23 @@ def test_what_is_predicted_is_drawn_where_it_decides():
     figure = plot_n_components(Sweep(Table(found.table.records), found.motifs))
     assert [axes.get_label() for axes in figure.axes] == ["predicted", "dissx", "n_significant"]
     np.testing.assert_allclose(figure.axes[0].lines[0].get_ydata(), list(shares.values()))
-    assert all(marked(axes) == ["suggested: 3"] for axes in figure.axes)
+    assert marked(figure.axes[0]) == ["suggested by this: 3"]
+    assert all(marked(axes) == ["suggested: 3"] for axes in figure.axes[1:])
+
+
+def test_the_test_error_is_drawn_too_where_it_decides_over_what_is_predicted():
+    found = sweep_of()
+    shares = {1: 0.02, 2: 0.023, 3: 0.024, 4: 0.022, 5: 0.021}
+    for record in found.table:  # of the first block alone
+        record["predicted"] = 2 * shares[record["n_components"]] * (record["block"] == 0)
+        record["predicted"] += 0.001 * (record["n_components"] == 3) * record["block"]
+    sweep = Sweep(Table(found.table.records), found.motifs)
+    assert sweep.evidence["n_components"] == "test_error"
+    figure = plot_n_components(sweep)
+    labels = ["predicted", "test_error", "dissx", "n_significant"]
+    assert [axes.get_label() for axes in figure.axes] == labels
+    names = [marked(axes)[0] for axes in figure.axes]
+    assert names == ["suggested: 3", "suggested by this: 3", "suggested: 3", "suggested: 3"]
 
 
 def test_the_axis_says_which_error():
@@ -99,7 +116,8 @@ def test_crossover_and_lengths_are_marked():
     assert axes.get_xscale() == "log"
     figure = plot_motif_lengths(sweep)
     assert [axes.get_label() for axes in figure.axes] == ["length", "onset"]
-    assert marked(figure.axes[0]) == ["suggested: 10"]
+    assert marked(figure.axes[0]) == ["suggested by this: 10"]
+    assert marked(figure.axes[1]) == ["suggested: 10"]
 
 
 def test_a_suggestion_at_the_end_of_the_range_looks_and_reads_like_it():
@@ -108,7 +126,7 @@ def test_a_suggestion_at_the_end_of_the_range_looks_and_reads_like_it():
         for L in (10, 20)
     ]
     figure = plot_motif_lengths(Sweep(table_of(), Table(motifs)))
-    assert marked(figure.axes[0]) == ["suggested: 20,\nthe longest tried"]
+    assert marked(figure.axes[0]) == ["suggested by this: 20,\nthe longest tried"]
     line, inside = figure.axes[0].lines[-1], plot_motif_lengths(sweep_of()).axes[0].lines[-1]
     assert line.is_dashed()
     assert not inside.is_dashed()

@@ -121,12 +121,13 @@ def command(
         table = found.table
         keep_text(output, table.to_csv(), "The table")
     if as_json:
-        told = {"suggested": found.suggested, "notes": found.notes}
+        told = {"suggested": found.suggested, "evidence": found.evidence, "notes": found.notes}
         print_json({"output": output, "runs": table.records, **told})
         return
     say(table.text(text_width(), keys=_which(table.columns)))
     for name, value in found.suggested.items():
-        say(f"Suggested {name}: {'no clear answer' if value is None else value}")
+        answer = "no clear answer" if value is None else value
+        say(f"Suggested {name}: {answer} (by {found.evidence[name]})")
     for note in found.notes:
         say(f"Note: {note}", err=True)
     say(f"{len(table)} runs: {output}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import uuid
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from functools import cached_property
 from itertools import combinations, product
@@ -23,11 +23,13 @@ from motifold.estimator import CNMF
 from motifold.files import fingerprint_of_all
 from motifold.findings.agreement import dissimilarity_of_factors
 from motifold.findings.choices import (
+    Choice,
     Crossover,
+    choose_n_components,
+    choose_n_lags,
+    evidence_notes,
     find_crossover,
     range_notes,
-    suggest_n_components,
-    suggest_n_lags,
 )
 from motifold.findings.processes import end_with
 from motifold.findings.store import RunStore, run_key
@@ -85,7 +87,11 @@ class Sweep:
 
     def __repr__(self) -> str:
         told = "".join(f"\n{note}" for note in self.notes)
-        return f"Sweep of {len(self.table)} runs, suggested: {self.suggested}{told}\n{self.table!r}"
+        by = "".join(f" ({name} by {measure})" for name, measure in self.evidence.items())
+        return (
+            f"Sweep of {len(self.table)} runs, suggested: {self.suggested}{by}{told}\n"
+            f"{self.table!r}"
+        )
 
     @cached_property
     def suggested(self) -> dict[str, Any]:
@@ -96,20 +102,31 @@ class Sweep:
         not predict more of the held-out blocks (``predicted``) by the standard error of the
         difference, or do, but each by less than a third of what a motif predicts on average and
         less than two thirds of what was left (or 3 % of all); of the seeds that share a block, the
-        one that fitted its training data best counts. With
-        ``test="entries"``, the smallest whose test error exceeds the lowest by no more than the
-        standard error of the difference, or 3 % of the curve's range; without held-out data, or
-        with several losses, that with the lowest DISSX. ``n_lags``: the least that
-        predicts as much of the held-out blocks (``predicted``) as the best does, but for the
-        standard error of the difference or a tenth of it. Without test errors, the least that is no
-        shorter than the motifs found with the most lags (effective length). ``x_ortho``: that
-        nearest to the crossover of the two costs. None where a rule finds nothing. ``notes`` says
-        where the end of the range was reached.
+        one that fitted its training data best counts. Where that may be chance (what is predicted
+        by the best does not exceed 0 over the blocks, by a t-test at 5 %, and within the standard
+        error more motifs may be worth it), the test error may ask for more: the smallest whose test
+        error exceeds the lowest by no more than the standard error of the difference, or 3 % of the
+        curve's range. With ``test="entries"`` it decides alone; without held-out data, or with
+        several losses, the lowest DISSX does. ``n_lags``: the least that predicts as much of the
+        held-out blocks (``predicted``) as the best does, but for the standard error of the
+        difference or a tenth of it. Without test errors, the least that is no shorter than the
+        motifs found with the most lags (effective length). ``x_ortho``: that nearest to the
+        crossover of the two costs. None where a rule finds nothing. ``notes`` says where the end of
+        the range was reached, and ``evidence`` which of the rules decided.
         """
-        rules: dict[str, Any] = {
-            "n_components": lambda: suggest_n_components(self.table),
-            "n_lags": lambda: suggest_n_lags(self.table, self.motifs),
-            "x_ortho": lambda: self.crossover.suggested,
+        return {name: choice.value for name, choice in self._choices.items()}
+
+    @cached_property
+    def evidence(self) -> dict[str, str]:
+        """The measure that decided on each suggestion: a column of ``table`` or ``motifs``."""
+        return {name: choice.measure for name, choice in self._choices.items()}
+
+    @cached_property
+    def _choices(self) -> dict[str, Choice]:
+        rules: dict[str, Callable[[], Choice]] = {
+            "n_components": lambda: choose_n_components(self.table),
+            "n_lags": lambda: choose_n_lags(self.table, self.motifs),
+            "x_ortho": lambda: Choice(self.crossover.suggested, "x_ortho_cost"),
         }
         return {
             name: rule()
@@ -120,7 +137,7 @@ class Sweep:
     @cached_property
     def notes(self) -> list[str]:
         """What to know of the suggestions: one that is the end of the range tried, for example."""
-        return range_notes(self.table, self.suggested)
+        return evidence_notes(self.table, self._choices) + range_notes(self.table, self.suggested)
 
     @cached_property
     def crossover(self) -> Crossover:

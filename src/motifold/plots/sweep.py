@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
-from motifold.findings.choices import (
-    best_n_components,
+from motifold.findings.choices import best_n_components
+from motifold.findings.curves import (
     find_holdout_curve,
     find_lag_curve,
     find_motif_curve,
@@ -35,8 +35,8 @@ def plot_n_components(
     """Draw what is predicted, DISSX and significant motifs over the number of motifs.
 
     Dots are runs. The line of what is predicted is the mean over held-out blocks, of each the run
-    that fitted its training data best; the others are means over all runs. Where entries were held
-    out, not blocks, the test error is in its place.
+    that fitted its training data best; the others are means over all runs. The test error is drawn
+    so, too, where it decides, or where entries were held out, not blocks.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ def plot_n_components(
     Returns
     -------
     matplotlib.figure.Figure
-        Its axes are labelled (``get_label``) "predicted" (or "test_error"), "dissx" and
+        Its axes are labelled (``get_label``) "predicted", "test_error", "dissx" and
         "n_significant"; what was not measured is left out. The suggested value is a broad line, a
-        broken one where it is the most that was tried.
+        broken one where it is the most that was tried, and "by this" where it was read off.
 
     Examples
     --------
@@ -68,9 +68,10 @@ def plot_n_components(
     """
     table = sweep.table
     by_error, by_prediction = find_holdout_curve(table), find_motif_curve(table)
-    held_out = (
-        {"test_error": _label_of_errors(table)} if by_prediction is None else {"predicted": _SHARE}
-    )
+    evidence = sweep.evidence.get("n_components")
+    held_out = {} if by_prediction is None else {"predicted": _SHARE}
+    if by_prediction is None or evidence == "test_error":
+        held_out["test_error"] = _label_of_errors(table)
     panels = held_out | {
         "dissx": "disagreement of seeds (DISSX)",
         "n_significant": "significant motifs",
@@ -96,7 +97,8 @@ def plot_n_components(
             axes.set_ylim(top=min(axes.get_ylim()[1], 1.05))
         if name != "n_significant":
             _make_room_for_a_name(axes)
-        _mark(axes, sweep.suggested.get("n_components"), values.max(), "most")
+        suggested = sweep.suggested.get("n_components")
+        _mark(axes, suggested, values.max(), "most", by_this=name == evidence)
         axes.set_xlabel("number of motifs, K")
         axes.set_ylabel(panels[name])
         _whole_numbers(axes, values)
@@ -234,8 +236,9 @@ def plot_motif_lengths(
         axes.set_ylim(bottom=-0.5)
         if name != "length":
             _make_room_for_a_name(axes)
-    for axes in panels.values():
-        _mark(axes, sweep.suggested.get("n_lags"), lags.max(), "longest")
+    for name, axes in panels.items():
+        suggested, by_this = sweep.suggested.get("n_lags"), name == sweep.evidence.get("n_lags")
+        _mark(axes, suggested, lags.max(), "longest", by_this=by_this)
         _whole_numbers(axes, lags)
         axes.set_xlabel("number of lags, L")
         axes.spines[["top", "right"]].set_visible(False)
@@ -257,7 +260,7 @@ def _runs_of_lags(table: Table) -> Table | None:
     """The runs by which the number of lags is suggested; None without held-out data."""
     if find_lag_curve(table) is None:
         return None
-    K = best_n_components(table)
+    K = best_n_components(table).value
     chosen = table if K is None else table.where(n_components=K)
     return chosen if find_lag_curve(chosen) is not None else None
 
@@ -311,11 +314,18 @@ def _name_all(axes: Axes, name: str, last: float) -> None:
 
 
 def _mark(
-    axes: Axes, value: Any, last: Any = None, which: str = "most", *, left: bool | None = None
+    axes: Axes,
+    value: Any,
+    last: Any = None,
+    which: str = "most",
+    *,
+    by_this: bool = False,
+    left: bool | None = None,
 ) -> None:
     """The suggested value: a broad pale line, named; broken if it is the ``last`` that was tried.
 
-    ``left``: on which side the name is; None where there is room.
+    ``by_this``: what is drawn here decided. ``left``: on which side the name is; None where there
+    is room.
     """
     if value is None:
         return
@@ -325,7 +335,9 @@ def _mark(
     if left is None:
         place = axes.transAxes.inverted().transform(axes.transData.transform((value, 0)))[0]
         left = bool(place > 0.6)  # no room to the right
-    text = f"suggested: {value:.3g}" + (f",\nthe {which} tried" if at_the_end else "")
+    text = f"suggested{' by this' * by_this}: {value:.3g}" + (
+        f",\nthe {which} tried" if at_the_end else ""
+    )
     axes.annotate(
         text,
         (value, 0.98),
