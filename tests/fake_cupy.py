@@ -109,8 +109,13 @@ class ndarray(NDArrayOperatorsMixin):
     def __bool__(self):
         return bool(self.inside)
 
-    def get(self):
-        return self.inside.copy()
+    def get(self, out=None, blocking=True):
+        if out is None:
+            return self.inside.copy()
+        assert type(out) is np.ndarray
+        assert (out.shape, out.dtype) == (self.shape, self.dtype)
+        out[...] = self.inside
+        return out
 
     def set(self, rows, stream=None):
         assert type(rows) is np.ndarray
