@@ -37,8 +37,8 @@ def leap(
     old = H.astype(np.float64)
     slope = np.where(free, statistics.gradient(H).astype(np.float64) + l1 + l2 * old, 0.0)
     size = np.diagonal(statistics.A[:, statistics.A.shape[1] // 2]).astype(np.float64) + l2
-    scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # of motifs that are next to nothing
+        scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
         move = _solution(curved, slope, scale, expired)
         for part in (*_PARTS, _first_bound(old, move)):
             new = np.maximum(old + part * move, 0).astype(H.dtype)
