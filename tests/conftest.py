@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,10 @@ _ON_THE_CPU = re.compile(r"runs on the CPU|is a sparse matrix, which cuda")
 
 
 def pytest_configure() -> None:
+    # A shell without job control starts `pytest &` with Ctrl-C ignored, and what tests start would
+    # inherit that and not hear the signals they send. A handler is not inherited; it does nothing.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, lambda *_: None)
     if DEVICE:
         from motifold import CNMF
 

@@ -81,16 +81,19 @@ def test_signals_lose_nothing_that_was_saved(tmp_path, number):
     """After each chunk there is a checkpoint here (``--checkpoint-every 0``)."""
     out = tmp_path / "model.npz"
     command = [sys.executable, "-m", "motifold.cli", "fit", "-", *FIT, "-o", str(out)]
-    child = subprocess.Popen(
+    with subprocess.Popen(
         [*command, "--chunk", "100", "--checkpoint-every", "0"],
         stdin=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    child.stdin.write(text_of(X[:300]).encode())
-    child.stdin.flush()
-    while not out.exists():  # it is written whole or not at all
-        assert child.poll() is None, child.stderr.read()
-    child.send_signal(number)
-    told = child.communicate()[1].decode()
+    ) as child:  # fmt: skip
+        try:
+            child.stdin.write(text_of(X[:300]).encode())
+            child.stdin.flush()
+            while not out.exists():  # it is written whole or not at all
+                assert child.poll() is None, child.stderr.read()
+            child.send_signal(number)
+            told = child.communicate()[1].decode()
+        finally:
+            child.kill()  # where it ended already this does nothing
     model = motifold.load(out)
     if number == signal.SIGKILL:
         assert model.running_.n_seen >= 100

@@ -120,7 +120,7 @@ def test_the_signals_themselves(monkeypatch, number):
 
     monkeypatch.setattr(main, "get_command", lambda ctx, name: command)
     before = signal.getsignal(signal.SIGTERM)
-    # Whoever started the tests in the background may have had Ctrl-C ignored.
+    # Of tests that were started in the background it does nothing (conftest.py).
     interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         assert run("info").exit_code == 128 + number
@@ -139,7 +139,6 @@ def add(store, *run, add=RunStore.add):
 
 RunStore.add = add
 number = int(sys.argv[1])
-signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored where tests run
 from motifold.cli import main
 main(sys.argv[2:])
 """

@@ -6,9 +6,13 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
 
 from motifold import CNMF
+from motifold.data.sources import StoredSource
+from motifold.data.sources.kinds import Sliced
+from motifold.engines.cpu import statistics
 
 T, N, K, L = 30, 4, 2, 3
 _RNG = np.random.default_rng(0)
@@ -16,8 +20,9 @@ X, MASK = _RNG.random((T, N)) + 0.1, _RNG.random((T, N)) > 0.2
 W, H = _RNG.random((K, L, N)) + 0.1, _RNG.random((T, K)) + 0.1
 
 
-def fitted(data, *, acceleration=None, mask=None, **given) -> CNMF:
-    model = CNMF(K, L, acceleration=acceleration, max_iter=10, tol=0, random_state=0)
+def fitted(data, *, acceleration=None, mask=None, loss="frobenius", **given) -> CNMF:
+    options = {"acceleration": acceleration, "beta_loss": loss, "random_state": 0}
+    model = CNMF(K, L, max_iter=10, tol=0, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(data, mask=mask, **given)
@@ -105,10 +110,17 @@ def test_a_fixed_motif_that_is_extreme_is_refused():
 
 @pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
 @pytest.mark.parametrize(("dtype", "exponent"), [(np.float32, 127), (np.float64, 1023)])
-def test_sums_of_data_near_the_largest_number_do_not_overflow(dtype, exponent, mask):
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler", "itakura-saito"])
+@pytest.mark.parametrize("held", [np.asarray, csr_array], ids=["array", "sparse"])
+def test_sums_of_data_near_the_largest_number_do_not_overflow(held, loss, dtype, exponent, mask):
+    if (held, loss) == (csr_array, "itakura-saito"):
+        pytest.skip("there is no such fit")
     data = np.tile(X / 4, (20, 1)).astype(dtype)
     mask = None if mask is None else np.tile(mask, (20, 1))
-    one, huge = fitted(data, mask=mask), fitted(np.ldexp(data, exponent), mask=mask)
+    one, huge = (
+        fitted(held(np.ldexp(data, power)), mask=mask, acceleration="auto", loss=loss)
+        for power in (0, exponent)
+    )
     np.testing.assert_allclose(huge.history_.loss, one.history_.loss, rtol=1e-3)
     assert np.isfinite(huge.activations_).all()
 
@@ -118,3 +130,44 @@ def test_data_whose_activations_could_not_be_told_is_refused(dtype):
     data = (X / X.max() * 0.9 * np.finfo(dtype).max).astype(dtype)
     with pytest.raises(ValueError, match=r"too large for float.*Divide X"):
         fitted(data)
+
+
+WAYS = {
+    "array": (lambda data: data, {}),
+    "sparse": (csr_array, {}),
+    "on disk": (lambda data: StoredSource(Sliced(data, "X"), limit=48 * data[:1].nbytes), {}),
+    "by FFT": (lambda data: data, {}),
+    "device": (lambda data: data, {"device": "cuda:twin"}),
+}
+
+
+@pytest.mark.parametrize("masked", [False, True], ids=["all", "masked"])
+@pytest.mark.parametrize("solver", ["hals", "mu", "anls", "kullback-leibler", "itakura-saito"])
+@pytest.mark.parametrize(("dtype", "least"), [(np.float32, -126), (np.float64, -1022)])
+@pytest.mark.parametrize("way", WAYS)
+def test_data_of_the_smallest_numbers_loses_no_digits(
+    monkeypatch, way, dtype, least, solver, masked
+):
+    """Its products with activations did: a fit ended at a loss of 0.2 instead of 1e-8, or rose."""
+    if (way, solver) in {("device", "anls"), ("sparse", "itakura-saito")}:
+        pytest.skip("there is no such fit")
+    if way == "by FFT":
+        monkeypatch.setattr(statistics, "best_way", lambda *sizes: "transforms")
+    numbers = np.random.default_rng(0).integers(1, 256, (60, N)) / 256
+    if solver != "itakura-saito":
+        numbers[np.random.default_rng(1).random(numbers.shape) < 0.3] = 0
+    mask = np.random.default_rng(2).random(numbers.shape) > 0.2 if masked else None
+    held, options = WAYS[way]
+    options = options | (
+        {"solver": solver} if solver in ("hals", "mu", "anls") else {"beta_loss": solver}
+    )
+    ordinary, tiny = (CNMF(K, L, max_iter=15, tol=0, random_state=0, **options) for _ in range(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        ordinary.fit(held(np.ldexp(numbers, least // 2).astype(dtype)), mask=mask)
+        tiny.fit(held(np.ldexp(numbers, least).astype(dtype)), mask=mask)
+    np.testing.assert_array_equal(tiny.components_, ordinary.components_)
+    np.testing.assert_array_equal(tiny.history_.loss, ordinary.history_.loss)
+    told = np.ldexp(tiny.activations_.astype(np.float64), least // 2 - least)
+    largest = ordinary.activations_.max()
+    np.testing.assert_allclose(told, ordinary.activations_, atol=2**-20 * largest)

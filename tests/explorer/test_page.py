@@ -51,7 +51,10 @@ def served(folder, *options):
             yield json.loads("".join(lines))["url"]
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate()
+            try:
+                process.communicate(timeout=WAIT / 1000)
+            finally:
+                process.kill()  # where it ended already this does nothing
     assert process.returncode == 130
 
 

@@ -112,7 +112,11 @@ def test_an_axis_of_one_power_of_ten_can_be_read() -> None:
     history = SimpleNamespace(seconds=np.arange(1.0, 9), loss=np.geomspace(0.5, 0.02, 8))
     ax = plot_loss({"a": history}, log="y")
     ax.figure.draw_without_rendering()
-    shown = {label.get_text() for label in ax.get_yticklabels(minor=True)} - {""}
+    low, high = ax.get_ylim()  # matplotlib 3.10 names ticks outside, too, and does not draw them
+    labels = [
+        label for label in ax.get_yticklabels(minor=True) if low <= label.get_position()[1] <= high
+    ]
+    shown = {label.get_text() for label in labels} - {""}
     assert {"0.05", "0.2"} <= shown <= {"0.02", "0.05", "0.2", "0.5"}
 
 

@@ -117,11 +117,11 @@ def weighed(facts: Facts, data: Data, weights: Array, width: int = 1) -> Facts:
     power = 0.0
     for segment, a, b in data.blocks(width):
         if segment.sparse is None:
-            rows = segment.rows(a, b) * weights
+            rows, own = segment.rows(a, b), weights
         else:
             low, high = segment.sparse.starts[[a, b]]
-            rows = segment.sparse.entries(a, b) * weights[segment.sparse.columns[low:high]]
-        rows = np.asarray(rows, dtype=np.float64) * facts.scale
+            rows, own = segment.sparse.entries(a, b), weights[segment.sparse.columns[low:high]]
+        rows = np.asarray(rows, dtype=np.float64) * facts.scale * own
         power += float(np.einsum("i,i->", rows.ravel(), rows.ravel()))
     return replace(facts, squared_norm=power)
 

@@ -38,6 +38,7 @@ def work_bar(total: int, name: str, unit: str, *, shown: bool = True) -> tqdm:
 def log_line(text: str) -> None:
     """Write a line on stderr, where bars are drawn, too."""
     tqdm.write(text, file=sys.stderr)
+    sys.stderr.flush()  # what a program has put in its place may keep lines back
 
 
 class Way:

@@ -155,8 +155,10 @@ def settle_column(G, q, x, memory):
     for _ in range(10 * K + 50):
         m, known = _factorised(G, memory)
         if known < m:
-            _along_dependence(G, q, x, memory, known)
+            downhill = _along_dependence(G, q, x, memory, known)
             m, longest = known + 1, np.inf
+            if not downhill and np.min(z[:m]) >= 0:  # no bound on this way, and the other is level
+                z[:m] *= -1
         else:
             _stationary(q, memory, m)
             for a in range(m):
@@ -190,16 +192,21 @@ def _along_dependence(G, q, x, memory, known):
     """Set z = a direction downhill that G does not see, or curves down along.
 
     Of the passive variables up to the first that depends on those before (changes memory).
+    Returns whether it goes down by more than rounding.
     """
     R, z, index, _ = memory
     z[:known] = R[known, :known]
     _substituted_back(R, z, known)
     slope = 0.0
+    size = 0.0
     for a in range(known + 1):
         z[a] = -z[a] if a < known else 1.0
-        slope += z[a] * _dual(G, q, x, index[a])[0]
+        dual, magnitude = _dual(G, q, x, index[a])
+        slope += z[a] * dual
+        size += abs(z[a]) * magnitude
     if slope > 0:
         z[: known + 1] *= -1
+    return abs(slope) > _TOLERANCE * size
 
 
 @kernel

@@ -158,20 +158,20 @@ def pass_one(H, lists, kinds, model, scale, ratio, sums, totals, logs, P, flags,
             own, start = pieces[i, 4], pieces[i, 5]
             first, last = starts[0], starts[starts.size - 1]
             where, x = columns[first:last], values[first:last]
+            weights = np.empty(last - first, H.dtype)
             if ratio:
-                weights = np.empty(last - first, H.dtype)
                 _fits(flat, K, own, start, starts, columns, W, weights)
                 _ratios(where, x, background, floor, scale, weights)
                 logs[q] += _log_sum(x, weights, scale)
                 for j in range(where.size):
                     totals[q, where[j]] += weights[j]
-                _add_windows(flat, K, own, start, starts, columns, weights, target)
             else:
-                _add_windows(flat, K, own, start, starts, columns, x, target)
+                for j in range(where.size):
+                    weights[j] = scale * x[j]
+            _add_windows(flat, K, own, start, starts, columns, weights, target)
     add(flags, m, mine)
     wait_until(flags, m, m)
     # The sums over groups, in their order: features are shared out as groups were.
-    factor = 1.0 if ratio else np.float64(scale)
     mine = 0
     for place in range(begin, begin + m):
         q = place % m
@@ -184,7 +184,7 @@ def pass_one(H, lists, kinds, model, scale, ratio, sums, totals, logs, P, flags,
                 for p in range(LK):
                     total[p] += sums[i, n, p]
             for p in range(LK):
-                P[n, L - 1 - p // K, p % K] = total[p] * factor
+                P[n, L - 1 - p // K, p % K] = total[p]
     add(flags, m, mine)
     wait_until(flags, m, 2 * m)
 

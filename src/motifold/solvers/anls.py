@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Literal
 
@@ -12,6 +13,7 @@ from motifold.kernels.hals import sweep_columns
 from motifold.kernels.pivoting import pass_H, pivot_rows
 from motifold.model import Array, Penalties
 from motifold.solvers.base import HStatistics, Inner, SolverOptions, Workers, WStatistics
+from motifold.solvers.faces import leap
 from motifold.solvers.hals import HALS
 
 # Ridge on a Gram of unit diagonal that may be indefinite.
@@ -19,6 +21,8 @@ _RIDGE = 1e-10
 # Rows of W that one thread solves at a time.
 _ROWS = 16
 _MAX_EXACT_PASSES = 1000
+# Passes after which conjugate gradients go on where they got to, if they have not ended.
+_PASSES_TO_A_LEAP = 20
 # Sweeps of HALS where a penalty has made the Gram indefinite.
 _SWEEPS_INSTEAD = 4
 
@@ -31,7 +35,7 @@ class ANLS(SolverOptions):
     h_passes : int or "exact"
         Passes over the columns of H per iteration, each column solved exactly with the others
         fixed. 1 is the paper's algorithm; ``"exact"`` repeats passes until H moves no more, the
-        exact solution of the H problem.
+        exact solution of the H problem, with conjugate gradients between them where they are slow.
 
     Examples
     --------
@@ -70,7 +74,8 @@ class ANLS(SolverOptions):
     ) -> None:
         """Columns of H in the order of time, each by nonnegative least squares."""
         passes, least = replace(inner, max_sweeps=max(self._passes(), inner.max_sweeps)), 0.0
-        if self.h_passes == "exact":
+        exact = self.h_passes == "exact"
+        if exact:
             passes = replace(inner, max_sweeps=_MAX_EXACT_PASSES, shrink=1e-12)
             # Single precision never gets there: what is left are moves of a rounding error.
             least = float(np.vdot(H, H)) * float(np.finfo(H.dtype).eps) ** 2
@@ -79,7 +84,16 @@ class ANLS(SolverOptions):
         C, A, E, padding = statistics.C, statistics.A, statistics.E, statistics.padding
         rows = padding.padded(H)
         l1, l2 = penalties.l1_H, penalties.l2_H
-        passes.repeat(lambda: float(pass_H(rows, C, A, E, padding.layout, l1, l2)), least)
+        made = itertools.count()
+
+        def sweep() -> float:
+            if exact and next(made) % _PASSES_TO_A_LEAP == _PASSES_TO_A_LEAP - 1:
+                padding.unpad(rows, H)
+                if leap(H, statistics, l1, l2, inner.expired or _never):
+                    padding.padded(H, out=rows)
+            return float(pass_H(rows, C, A, E, padding.layout, l1, l2))
+
+        passes.repeat(sweep, least)
         padding.unpad(rows, H)
 
     def _passes(self) -> int:
@@ -121,6 +135,10 @@ def nonnegative_rows(G: Array, Q: Array, X: Array, workers: Workers) -> Array:
         pass
     Z[~solved] = 0
     return np.maximum(Z, 0) * unit
+
+
+def _never() -> bool:
+    return False
 
 
 def _is_definite(G: Array) -> bool:

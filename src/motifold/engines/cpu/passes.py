@@ -23,7 +23,8 @@ from motifold.model.motifs import newest_first, oldest_first
 # Blocks: so many, where they are not too short for the matrix products.
 _BLOCKS, _SHORT = 64, 512
 # Sums of the data itself would overflow where it is nearer to the largest number than so many
-# powers of two: it is then scaled block by block before anything is summed.
+# powers of two, and its products would lose digits, or all of them, so near to the smallest: it is
+# then scaled block by block before anything is multiplied.
 _HEADROOM = 40
 # Groups of blocks whose sums are taken in the data's precision: at most so many, for the threads'
 # sake, and bytes that their sums may take.
@@ -303,7 +304,7 @@ def work_list_of(problem: Problem, spans: Sequence[tuple[int, int]]) -> WorkList
     readable = all(_has_address(segment.array) for segment in problem.segments)
     columns = readable and bool(np.all((table[:, 1] == size) & (table[:, 2] != size)))
     longest = int(np.add.reduceat(table[:, 3], blocks[:-1]).max())
-    scale = problem.scale
-    if scale * 2.0 ** (np.finfo(problem.dtype).maxexp - _HEADROOM) < 1:
+    scale, limits = problem.scale, np.finfo(problem.dtype)
+    if not 2.0 ** (_HEADROOM - limits.maxexp) <= scale <= 2.0 ** (-limits.minexp - _HEADROOM):
         readable, scale = False, 1.0
     return WorkList(table, np.array(blocks), groups, longest, columns, readable, scale)

@@ -162,11 +162,11 @@ class Problem:
         return self.kept[name]
 
     def scaled_block(self, segment: Segment, a: int, b: int) -> Array:
-        """Rows a to b of a segment, weighed and in the working scale (a copy only if need be)."""
+        """Rows a to b of a segment, in the working scale and weighed (a copy only if need be)."""
         block = segment.rows(a, b)
-        if self.weights is not None:
-            block = block * self.weights
-        return block if self.scale == 1.0 else block * block.dtype.type(self.scale)
+        if self.scale != 1.0:
+            block = block * block.dtype.type(self.scale)
+        return block if self.weights is None else block * self.weights
 
     def _hidden(self) -> list[list[HiddenBlock]]:
         if all(segment.observed is None for segment in self.segments):

@@ -188,7 +188,7 @@ class RatioEngine(CPUEngine):
 
     def _new_squares(self) -> tuple[CPUEngine, Array]:
         problem = self.problem
-        means = reference(problem).means / problem.scale
+        means = reference(problem).means
         floor = 1e-3 * float(means.max()) if means.any() else 1.0
         weights = np.maximum(means, floor) ** (0.5 * (problem.model.loss.beta - 2))
         weights = weights.astype(problem.dtype)
