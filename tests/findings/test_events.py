@@ -393,3 +393,17 @@ def test_average_leaves_out_what_is_missing():
         event_triggered_average(signal, far, (0, 1), rate=1)
     with pytest.raises(ValueError, match="window"):
         event_triggered_average(signal, events, (1, 1), rate=1)
+
+
+def test_an_average_as_it_was_called_in_0_1():
+    """With the rate by place: understood, with a warning at the caller's line."""
+    signal, events = np.arange(100.0), Table([{"motif": 0, "segment": 0, "time": 3.0}])
+    with pytest.warns(FutureWarning, match=r"takes rate=10 by name now") as told:
+        found = event_triggered_average(signal, events, (-1, 1), 10)
+    assert told[0].filename == __file__
+    np.testing.assert_array_equal(
+        found.mean, event_triggered_average(signal, events, (-1, 1), rate=10).mean
+    )
+    for wrong in ({"rate": 10}, {}):  # Python's own words
+        with pytest.raises(TypeError, match="argument"):
+            event_triggered_average(signal, events, (-1, 1), *[10] * (2 - len(wrong)), **wrong)

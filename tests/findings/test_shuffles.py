@@ -174,6 +174,7 @@ def test_sequenciness_in_the_order_of_0_1():
     """X and the model are told apart, with a warning."""
     X = np.random.default_rng(0).random((100, 5))
     model, options = CNMF(1, 4, tol=1e-2), {"n_shuffles": 1, "random_state": 0}
-    with pytest.warns(FutureWarning, match=r"is sequenciness\(model, X\) now"):
+    with pytest.warns(FutureWarning, match=r"is sequenciness\(model, X\) now") as told:
         found = sequenciness(X, model, **options)
+    assert told[0].filename == __file__
     assert found.explained == sequenciness(model, X, **options).explained

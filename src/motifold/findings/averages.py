@@ -12,6 +12,7 @@ from motifold.data import Segments
 from motifold.data.masked import with_nan
 from motifold.data.validation import check_recording, is_list_of_segments, is_sparse
 from motifold.findings.events import checked_starts
+from motifold.findings.formerly import rate_by_place
 from motifold.findings.overlap import Floats
 from motifold.findings.rows import RowsOnDemand
 from motifold.findings.table import Table
@@ -51,6 +52,7 @@ class EventAverage:
     counts: npt.NDArray[np.intp]
 
 
+@rate_by_place
 def event_triggered_average(
     signal: Any,
     events: Table,

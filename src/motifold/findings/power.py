@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -11,20 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
+from motifold.findings.formerly import model_first
 from motifold.findings.overlap import Floats, checked_data, checked_motifs, is_signed
-
-
-def model_first(function: str, model: Any, X: Any) -> tuple[CNMF, Any]:
-    """The two as they are meant: in 0.1 some functions took X first."""
-    if not isinstance(X, CNMF):
-        return model, X
-    warnings.warn(
-        f"{function}(X, model) is {function}(model, X) now, as with all functions of both. The "
-        "old order will be an error in a later version.",
-        FutureWarning,
-        stacklevel=3,
-    )
-    return X, model
 
 
 def explained_power(

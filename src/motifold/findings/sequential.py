@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
+from motifold.findings.formerly import model_first
 from motifold.findings.overlap import Floats
-from motifold.findings.power import model_first
 from motifold.model.losses import loss_of
 
 
