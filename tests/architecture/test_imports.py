@@ -26,7 +26,6 @@ FLOORS = [
     ["motifold.estimator", "motifold.datasets", "motifold.io", "motifold.prepare"],
     ["motifold.storage", "motifold.findings", "motifold.dask"],
     ["motifold.streaming", "motifold.exports"],
-    ["motifold.plots", "motifold.matching"],
     ["motifold.plots", "motifold.matching", "motifold.sound"],
     ["motifold.report", "motifold.reproduce"],
     ["motifold.explorer"],
