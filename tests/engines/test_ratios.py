@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import reference
 import scipy.sparse
-from cases import HIDDEN, Case, make_case, make_mask
+from cases import HIDDEN, Case, cases, make_case, make_mask
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -51,21 +51,14 @@ def problem_of(case: Case, beta: float, dtype: type = np.float64) -> Problem:
 def ratio_cases(draw: st.DrawFn) -> tuple[Case, float]:
     """Any small problem and a β; positive data where the loss needs it."""
     beta = draw(st.sampled_from(BETAS))
-    case = make_case(
-        draw(st.lists(st.integers(1, 12), min_size=1, max_size=3)),
-        draw(st.integers(1, 5)),
-        draw(st.integers(1, 4)),
-        draw(st.integers(1, 8)),
-        boundary=draw(st.sampled_from(["zero", "valid"])),
-        seed=draw(st.integers(0, 2**16)),
-        zeros=draw(st.sampled_from([0.0, 0.3, 0.8, 1.0])),
-        penalties=draw(st.sampled_from(PENALTIES)),
-    )
+    case = draw(cases(penalised=False))
+    penalties = draw(st.sampled_from(PENALTIES))
     hidden, seed = draw(st.sampled_from(HIDDEN)), draw(st.integers(0, 2**16))
     X = case.X + (0.1 if beta <= 0 else 0.0)
     fixed = np.random.default_rng(seed).random(case.W.shape[2]) < 0.4
     fixed = fixed if draw(st.booleans()) and fixed.any() else None
-    return replace(case, X=X, observed=make_mask(hidden, X, case.lengths, seed), fixed=fixed), beta
+    observed = make_mask(hidden, X, case.lengths, seed)
+    return replace(case, X=X, observed=observed, fixed=fixed, penalties=penalties), beta
 
 
 def oracle(case: Case, beta: float, W: np.ndarray, H: np.ndarray, floor: float) -> float:
