@@ -137,7 +137,7 @@ bench-page: $(VENV)/.dev  ## all pages with numbers anew from those that were ke
 dist: $(VENV)/.dev  ## wheel and sdist into dist/, installed and tried in empty environments
 	rm -rf dist
 	$(BIN)/python -m hatchling build
-	$(BIN)/python -m pytest tests/packaging
+	MOTIFOLD_DIST=dist $(BIN)/python -m pytest tests/packaging
 
 extras: $(VENV)/.dev  ## each extra alone in an empty environment; EXTRAS=io,nwb chooses
 	$(BIN)/python -m pytest -v tests/packaging/extras.py

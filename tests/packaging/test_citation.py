@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,12 @@ def test_every_reference_is_complete(citation):
 def test_it_is_of_this_release(citation):
     assert str(citation["version"]) == Version(motifold.__version__).base_version
     assert citation["license"] == "MIT"
+
+
+@pytest.mark.skipif(os.environ.get("GITHUB_REF_TYPE") != "tag", reason="this is no release")
+def test_a_release_is_named_after_its_version():
+    """What the workflow of releases puts on PyPI is what the tag says."""
+    assert os.environ["GITHUB_REF_NAME"].removeprefix("v") == motifold.__version__
 
 
 def test_the_paper_is_preferred(citation):
