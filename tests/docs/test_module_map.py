@@ -35,6 +35,23 @@ def test_every_room_is_drawn(module_map):
     assert len(drawn) == len(set(drawn))
 
 
+# Rooms whose files are told by their kind: a reader, a picture, a command, … each.
+BY_KIND = {"cli", "datasets", "io", "plots", "reproduce", "penalties", "sources"}
+
+
+def test_every_module_is_told_on_the_page():
+    page = (ROOT / "docs" / "developers" / "architecture.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)/` \| (.*) \|$", page, re.M))
+    package = ROOT / "src" / "motifold"
+    untold = []
+    for path in sorted(package.rglob("*.py")):
+        room, *folders = path.relative_to(package).parts[:-1] or [""]
+        public = room and not path.stem.startswith("_")
+        if public and not BY_KIND & {room, *folders} and f"`{path.stem}`" not in rows[room]:
+            untold.append(f"{room}/{path.stem}")
+    assert not untold
+
+
 def test_lines_that_follow_from_others_are_left_out(module_map):
     edges = {"top": {"middle", "ground"}, "middle": {"ground"}, "ground": {"top"}}
     level = {"ground": 0, "middle": 1, "top": 2}
