@@ -110,7 +110,7 @@ def test_a_fixed_motif_that_is_extreme_is_refused():
 
 @pytest.mark.parametrize("mask", [None, MASK], ids=["all", "masked"])
 @pytest.mark.parametrize(("dtype", "exponent"), [(np.float32, 127), (np.float64, 1023)])
-@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler", "itakura-saito"])
+@pytest.mark.parametrize("loss", ["frobenius", "kullback-leibler", "itakura-saito", 3.0])
 @pytest.mark.parametrize("held", [np.asarray, csr_array], ids=["array", "sparse"])
 def test_sums_of_data_near_the_largest_number_do_not_overflow(held, loss, dtype, exponent, mask):
     if (held, loss) == (csr_array, "itakura-saito"):
@@ -142,7 +142,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("masked", [False, True], ids=["all", "masked"])
-@pytest.mark.parametrize("solver", ["hals", "mu", "anls", "kullback-leibler", "itakura-saito"])
+@pytest.mark.parametrize("solver", ["hals", "mu", "anls", "kullback-leibler", "itakura-saito", 3.0])
 @pytest.mark.parametrize(("dtype", "least"), [(np.float32, -126), (np.float64, -1022)])
 @pytest.mark.parametrize("way", WAYS)
 def test_data_of_the_smallest_numbers_loses_no_digits(

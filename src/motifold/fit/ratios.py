@@ -160,7 +160,7 @@ def _squares_pay(state: LoopState) -> bool:
     if state.iteration >= len(_ON_SQUARES):
         return False
     before, now = state.history.objective[-2:]
-    if not np.isfinite(before):  # J of data near the largest number is beyond it, in their units
+    if not 0 < before < np.inf:  # J of data near the ends of all numbers is beyond, in their units
         before, now = state.history.loss[-2:]
     return bool(before - now >= _WORTH * _ON_SQUARES[state.iteration - 1] * now)
 

@@ -39,7 +39,7 @@ def fitted_attributes(
     unit = np.where(scales > 0, scales, 1.0)
     components = (W / unit).transpose(2, 1, 0)[order]
     activations = engine.delivered(now.H, scales, order)
-    unit_of_error = model.scale ** (model.loss.beta / 2)
+    error = float(np.sqrt(now.squared_residual))
     reason = state.stop_reason
     background = None
     if model.background:
@@ -56,7 +56,7 @@ def fitted_attributes(
         "loss_": state.loss,
         "kkt_residual_": state.kkt_residual,
         "history_": state.history,
-        "reconstruction_err_": float(np.sqrt(now.squared_residual)) / unit_of_error,
+        "reconstruction_err_": model.loss.unscaled(error, model.scale, 0.5),
         "transform_tol_": state.goal.transform_tol,
         "solved_": state.goal.ending is Ending.SOLVED,
         "origin_": None,

@@ -187,9 +187,7 @@ class LoopState:
     @property
     def objective(self) -> float:
         """J in the scale of the data."""
-        if self.beta == 2:
-            return self.now.objective / self.scale / self.scale
-        return self.now.objective / self.scale**self.beta
+        return Loss(self.beta).unscaled(self.now.objective, self.scale)
 
     @property
     def loss(self) -> float:

@@ -71,6 +71,16 @@ class Loss:
         """That share, of a relative loss."""
         return 1 - (relative if self.by_ratios else relative**2)
 
+    def unscaled(self, value: float, scale: float, power: float = 1.0) -> float:
+        """A divergence of scale·X, to this power, as that of X: divided by scale^(β·power).
+
+        ``scale`` is a power of two. That of it may be beyond all numbers where the result is none.
+        """
+        exponent = -self.beta * power * float(np.log2(scale))
+        whole = round(exponent)
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(value * 2.0 ** (exponent - whole), whole))
+
     def divergence(self, X: Array, X_hat: Array) -> float:
         """Σ d_β(x | x̂), entry by entry in float64; infinite where only x̂ is zero (β ≤ 1).
 
