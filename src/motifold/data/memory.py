@@ -61,7 +61,7 @@ def machine_bytes() -> int:
     known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")] if _has_sysconf() else []
     for file in _CONTROL_GROUPS:
         with suppress(OSError, ValueError):  # "max": none is set
-            known.append(int(Path(file).read_text()))
+            known.append(int(Path(file).read_text("ascii")))
     return min(known, default=4 * 2**30)
 
 
@@ -72,13 +72,15 @@ def available_bytes() -> int:
     """
     known = [machine_bytes()]
     with suppress(OSError):
-        found = re.search(_FREE, Path("/proc/meminfo").read_text(), re.MULTILINE)
+        found = re.search(_FREE, Path("/proc/meminfo").read_text("ascii"), re.MULTILINE)
         known += [] if found is None else [1024 * int(found[1])]
     for file, used in zip(_CONTROL_GROUPS, _USED, strict=True):
         with suppress(OSError, ValueError):
-            limit, folder = int(Path(file).read_text()), Path(file).parent
-            taken = int((folder / used).read_text())
-            dropped = re.search(_DROPPABLE, (folder / "memory.stat").read_text(), re.MULTILINE)
+            limit, folder = int(Path(file).read_text("ascii")), Path(file).parent
+            taken = int((folder / used).read_text("ascii"))
+            dropped = re.search(
+                _DROPPABLE, (folder / "memory.stat").read_text("ascii"), re.MULTILINE
+            )
             known.append(limit - taken + (0 if dropped is None else int(dropped[1])))
     return max(0, min(known))
 

@@ -124,6 +124,7 @@ def open_browser(url: str) -> None:
     file = folder / "explore.html"
     head = tag("meta", http_equiv="refresh", content=f"0; url={url}")
     link = tag("p", tag("a", "The explorer", href=url))
-    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as page:
+    private = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(private, "w", encoding="utf-8") as page:
         page.write(f"<!DOCTYPE html>{tag('head', head)}{link}")
     webbrowser.open(file.as_uri())

@@ -102,7 +102,7 @@ def _limit_memory(path: Path, max_bytes: int | None) -> None:
     try:
         import resource
 
-        used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+        used = int(Path("/proc/self/statm").read_text("ascii").split()[5]) * resource.getpagesize()
     except (ImportError, OSError):
         return
     limit = used + _COPIES * allowed_bytes(size_of(path), max_bytes) + _BESIDE
