@@ -156,7 +156,7 @@ class CNMF(LocalCNMF):
         members = client_of(self.client).scheduler_info()["workers"].values()
         there = super()._where(whole)
         threads = sum(int(member["nthreads"]) for member in members)
-        size = whole.T * self.n_components * whole.dtype.itemsize
+        size = whole.T * int(self.n_components) * whole.dtype.itemsize
         return Where(
             f"Dask cluster, {len(members)} workers, {self._solver_name()}",
             threads if self.n_jobs is None else len(members) * max(1, int(self.n_jobs)),

@@ -133,6 +133,30 @@ def test_bad_parameters_are_named(parameters):
         CNMF(**{"n_components": 2, "n_lags": 3, **parameters}).fit(GOOD)
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.int8, np.uint8, np.uint64])
+def test_whole_numbers_of_numpy_are_whole_numbers(kind):
+    """As a grid of parameters has them; narrow ones are not computed with."""
+    X = np.random.default_rng(0).random((300, 20))
+    options = {"n_components": 20, "n_lags": 100, "n_init": 2, "n_jobs": 1, "max_iter": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        plain = CNMF(**options, random_state=0, tol=0).fit(X)
+        given = {name: kind(number) for name, number in options.items()}
+        model = CNMF(**given, random_state=kind(0), tol=0).fit(X)
+        np.testing.assert_array_equal(model.components_, plain.components_)
+        np.testing.assert_array_equal(model.transform(X[:200]), plain.transform(X[:200]))
+        model.partial_fit(X[:200])
+    assert model.estimate(X).n_samples == 300
+
+
+@pytest.mark.parametrize(
+    "name", ["n_components", "n_lags", "n_init", "n_jobs", "max_time", "tol", "l1_W", "ortho_H"]
+)
+def test_numbers_beyond_arrays_and_clocks_are_named(name):
+    with pytest.raises(ValueError, match=f"{name} is a number of 401 digits"):
+        CNMF(**({"n_components": 2, "n_lags": 3} | {name: 10**400})).fit(GOOD)
+
+
 def check_sane(model: CNMF, X) -> None:
     for values in (model.components_, model.activations_, model.scales_, model.history_.loss):
         assert np.isfinite(values).all()

@@ -60,7 +60,7 @@ class Applying(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Border):
         problem = self._checked_new_data(X, lengths, segments, mask, place, activation_support)
         if out is None:
             return self._transform(problem, place)
-        shape = problem.T, self.n_components
+        shape = problem.T, int(self.n_components)
         if tuple(getattr(out, "shape", ())) != shape:
             raise ValueError(
                 f"out must be an array of shape (n_samples, n_components) = {shape}, not "
@@ -188,7 +188,7 @@ class Applying(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Border):
     def _transform(self, problem: Problem, place: Place) -> Array:
         with place, self._workers(problem) as workers:
             engine = place.engine(problem, workers)
-            order = np.arange(self.n_components)
+            order = np.arange(int(self.n_components))
 
             def solved() -> Any:
                 _, scales, H = self._solve(engine)

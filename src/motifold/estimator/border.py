@@ -41,10 +41,11 @@ class Border(Parameters):
     def _problem(
         self, data: Data, fixed: Mask | None = None, support: Any = None, place: Place | None = None
     ) -> Problem:
-        background = bool(self.background)
+        # Whole numbers of NumPy may be too narrow for what is computed with them.
+        K, L, background = int(self.n_components), int(self.n_lags), bool(self.background)
         if support is not None:
-            support = check_support(support, list(data.layout.lengths), self.n_components)
-        K, L = self.n_components + background, self.n_lags
+            support = check_support(support, list(data.layout.lengths), K)
+        K += background
         weights = {penalty.name: getattr(self, penalty.name) for penalty in PENALTIES}
         penalties = penalties_of(K, background, **weights)
         if fixed is not None and background:
@@ -90,7 +91,7 @@ class Border(Parameters):
         if stored:
             T = sum(int(part.shape[0]) for part in parts)
             size = max(float_dtype(np.dtype(part.dtype)).itemsize for part in stored)
-            limit = room_for_rows(self.memory_limit, T, self.n_components, size)
+            limit = room_for_rows(self.memory_limit, T, int(self.n_components), size)
         return place.recording_of(*given.data, limit=limit)
 
     def _workers(self, problem: Problem) -> Workers:

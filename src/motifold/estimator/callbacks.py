@@ -45,7 +45,7 @@ class Callbacks(CallbackSupportMixin, Parameters):
         """A function that tells scikit-learn's callbacks of an iteration, if there are any."""
         if not hasattr(self, "_init_callback_context"):
             return lambda state: False
-        context = self._init_callback_context(max_subtasks=self.max_iter * self.n_init)
+        context = self._init_callback_context(max_subtasks=int(self.max_iter) * int(self.n_init))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         if not hasattr(self, "_skl_callbacks"):
             return lambda state: False

@@ -97,13 +97,13 @@ class Estimating(Border):
         """Where the fit of this would be, and what it would take there."""
         from motifold.forecast.foretelling import Where
 
-        K, L = self.n_components + bool(self.background), self.n_lags
+        K, L = int(self.n_components) + bool(self.background), int(self.n_lags)
         T, N, dtype = whole.T, whole.N, whole.dtype
         device = self._place(list(whole.parts) if whole.listed else whole.parts[0]).device
         missing = whole.excerpt(max(20 * L, 500), L).missing_share if whole.may_miss else 0.0
         room = None
         if whole.stored:
-            room = room_for_rows(self.memory_limit, T, self.n_components, dtype.itemsize)
+            room = room_for_rows(self.memory_limit, T, int(self.n_components), dtype.itemsize)
         workers = Workers.for_passes(
             self.n_jobs, multiplications(T, N, K, L, int(whole.entries) if whole.sparse else None)
         )
@@ -145,19 +145,19 @@ class Estimating(Border):
         missing += sum(int(np.ma.count_masked(p)) for p in parts if np.ma.isMaskedArray(p))
         room = None
         if any(is_stored(part) for part in parts):
-            room = room_for_rows(self.memory_limit, T, self.n_components, dtype.itemsize)
+            room = room_for_rows(self.memory_limit, T, int(self.n_components), dtype.itemsize)
         sizes = self._sizes(T, N, dtype, missing, Workers(self.n_jobs).n_threads, is_sparse(X))
         return sizes.demand(bytes_copied(parts, missing=missing > 0), room)
 
     def _sizes(
         self, T: int, N: int, dtype: np.dtype, missing: int, n_threads: int, sparse: bool
     ) -> Sizes:
-        K = self.n_components + bool(self.background)
+        K = int(self.n_components) + bool(self.background)
         return Sizes(
             T,
             N,
             K,
-            self.n_lags,
+            int(self.n_lags),
             dtype,
             accelerated=self.acceleration is not None,
             coupled=self.x_ortho > 0 or self.ortho_H > 0,

@@ -49,8 +49,8 @@ class Fitting(Callbacks, Estimating):
         activation_support: Any,
         watcher: Watcher | None = None,
     ) -> Self:
-        clock = Clock(self.max_time)
         self._validate_params()
+        clock = Clock(self.max_time)
         solver = find_solver(self.solver, self._loss(), signed=bool(self.allow_negative))
         given = self._unpacked(X, lengths, segments, mask)
         place = self._place(given.X)
@@ -62,8 +62,8 @@ class Fitting(Callbacks, Estimating):
         W, H = self._given_factors(problem, components_init, activations_init)
         warn_if_ill_posed(self)
         if len(data.layout.lengths) == 1:
-            warn_if_turned(data.T, data.N, self.n_lags)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_init)
+            warn_if_turned(data.T, data.N, int(self.n_lags))
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=int(self.n_init))
         record = SearchState(seeds.tolist())
         if watcher is not None:
             record = watcher.begin(record)
@@ -98,7 +98,7 @@ class Fitting(Callbacks, Estimating):
     def _fixed(self, *, has_start: bool) -> Mask | None:
         if self.fixed_components is None:
             return None
-        return check_fixed(self.fixed_components, self.n_components, has_start)
+        return check_fixed(self.fixed_components, int(self.n_components), has_start)
 
     def _rules(self) -> Rules:
         return Rules(

@@ -17,6 +17,7 @@ from motifold.model.losses import NAMES as LOSSES
 from motifold.solvers import SOLVERS, Solver
 
 _NONNEGATIVE = Interval(Real, 0, None, closed="left")
+_LARGEST = 2**63 - 1  # whole number of a parameter: Python has larger ones, arrays and clocks not
 
 
 class Parameters(BaseEstimator):
@@ -122,6 +123,13 @@ class Parameters(BaseEstimator):
 
     # Python's own message on a wrong argument names the class that people know.
     __init__.__qualname__ = "CNMF.__init__"
+
+    def _validate_params(self) -> None:
+        """Raise unless each parameter is what it may be."""
+        super()._validate_params()
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
+                raise ValueError(f"{name} is a number of {len(str(abs(value)))} digits, too large.")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickle; in those of 0.1 some attributes had private names.

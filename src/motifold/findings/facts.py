@@ -179,7 +179,7 @@ class Facts:
     @cached_property
     def excerpt(self) -> tuple[int, int] | None:
         """First bin and end of the busiest stretch; None where it would be the whole recording."""
-        n_bins = max(_EXCERPT_LAGS * self.model.n_lags, _EXCERPT_BINS)
+        n_bins = max(_EXCERPT_LAGS * int(self.model.n_lags), _EXCERPT_BINS)
         return None if n_bins >= len(self.fit.H) else self.fit.busiest(n_bins)
 
     # --- which motifs to doubt --------------------------------------------------------------

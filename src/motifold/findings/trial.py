@@ -153,7 +153,7 @@ def _validate(
     fold = seed % settings.n_blocks
     if settings.test is None and settings.n_null == 0:
         return {"block": fold, **_NOTHING}
-    L = model.n_lags
+    L = int(model.n_lags)
     split = BlockTimeSeriesSplit(settings.n_blocks, gap=L)
     train, test = list(split.split(data.X))[fold]
     data = data.prepared(train)
@@ -245,7 +245,7 @@ def predict_fold(
     there rests on a few lags, and what it makes of the other half may be anything. None where a
     half has nothing to show.
     """
-    L, T = model.n_lags, data.X.shape[0]
+    L, T = int(model.n_lags), data.X.shape[0]
     a, b = max(0, test[0] - L), min(T, test[-1] + 1 + L)
     X, segments, observed = data.X[a:b], data.segments.within(a, b), data.observed(np.arange(a, b))
     order = rng.permutation(X.shape[1])

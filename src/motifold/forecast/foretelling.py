@@ -63,7 +63,7 @@ class Where:
 
 def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate:
     """The estimate for ``model.fit`` of all this; ``seconds`` of work are measured, about."""
-    T, L = whole.T, model.n_lags
+    T, L = whole.T, int(model.n_lags)
     least = min(T, max(_LEAST_LAGS * L, _LEAST_BINS))
     probe(model, whole.excerpt(least, L), 0.0)  # loads what is compiled, or compiles it
     clock = Clock(seconds)
@@ -82,7 +82,7 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
     beside = longest.first / longest.iteration + (ends[-1] if ends else 0.0)
     uneven = max(1.0, pilots[-1].mean / pilots[-1].iteration)
     start = (beside + (n_iter - 1) * uneven) * iteration + n_iter * reading
-    fit = start * model.n_init
+    fit = start * int(model.n_init)
     notes = list(_notes(whole, where, found, from_disk))
     if model.max_time is not None and fit > model.max_time:
         fit = min(fit, _GRACE * model.max_time)
@@ -119,7 +119,7 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
 
 def _to_the_end(model: Any, whole: Whole, least: int, clock: Clock) -> list[Pilot]:
     """Fits of longer and longer excerpts while there is time."""
-    L, bins, found = model.n_lags, least, []
+    L, bins, found = int(model.n_lags), least, []
     while True:
         found.append(whole_fit(model, whole.excerpt(bins, L), clock.left))
         ended = found[-1].end is not None
@@ -146,7 +146,7 @@ def _at_length(model: Any, whole: Whole, last: Pilot, clock: Clock) -> list[Pilo
         bins = min(whole.T, most, int(growth * last.n_samples))
         if bins <= (1 if growth == 2 else 1.5) * last.n_samples:
             return found
-        last = probe(model, whole.excerpt(bins, model.n_lags), 0.5 * clock.left)
+        last = probe(model, whole.excerpt(bins, int(model.n_lags)), 0.5 * clock.left)
         found.append(last)
 
 
@@ -160,8 +160,8 @@ def _iteration(
     fixed, each = _line(pilots)
     iteration = fixed + each * whole.T
     if where.local and not whole.sparse and model.beta_loss == "frobenius":
-        K = model.n_components + bool(model.background)
-        shape = K, model.n_lags, whole.dtype.itemsize
+        K = int(model.n_components) + bool(model.background)
+        shape = K, int(model.n_lags), whole.dtype.itemsize
         more = slower(whole.N, whole.T, longest.n_samples, *shape) / (where.n_threads or 1)
         iteration = max(iteration + whole.T * more, 0.5 * iteration)
     return iteration

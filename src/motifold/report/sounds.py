@@ -29,7 +29,7 @@ def players(facts: Facts) -> list[Markup] | None:
 
 
 def _pair(facts: Facts, sound: Sound, k: int, gain: float) -> Markup:
-    n_bins = max(round(_SECONDS * sound.rate / sound.hop), 3 * facts.model.n_lags)
+    n_bins = max(round(_SECONDS * sound.rate / sound.hop), 3 * int(facts.model.n_lags))
     stretch = facts.fit.strongest(k, n_bins)
     if stretch is None:
         return tag("span", "silent")

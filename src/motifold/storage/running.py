@@ -44,7 +44,8 @@ def check_stream_spec(
     model: CNMF, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int
 ) -> None:
     """Raise unless the array has the shape that follows from the model; ``rows``: of open ones."""
-    N, L, K = model.n_features_in_, model.n_lags, model.n_components + bool(model.background)
+    N, L = model.n_features_in_, int(model.n_lags)
+    K = int(model.n_components) + bool(model.background)
     shapes = {
         "W": (N, L, K),
         "P": (N, L * K),

@@ -121,7 +121,7 @@ def _checked(model: CNMF, X: Any, mask: Any) -> tuple[Array, Mask | None, float]
     if len(data.segments) > 1:
         raise ValueError("partial_fit takes one chunk at a time: call it with new_segment=True.")
     facts = scan(data, nonnegative=not model.allow_negative)
-    facts.check_room(model.n_lags)
+    facts.check_room(int(model.n_lags))
     segment = data.segments[0]
     rows = np.ascontiguousarray(segment.rows(0, len(segment)))
     return rows, segment.observed, facts.scale
@@ -129,7 +129,7 @@ def _checked(model: CNMF, X: Any, mask: Any) -> tuple[Array, Mask | None, float]
 
 def _check_sizes(model: CNMF, state: Running) -> None:
     _, L, K = state.W.shape
-    wanted = model.n_components + bool(model.background), model.n_lags
+    wanted = int(model.n_components) + bool(model.background), int(model.n_lags)
     if wanted != (K, L):
         raise ValueError(
             f"The stream was begun with {K} components of {L} lags, and the parameters say now "
@@ -139,10 +139,10 @@ def _check_sizes(model: CNMF, state: Running) -> None:
 
 def _settings(model: CNMF, scale: float) -> Settings:
     background = bool(model.background)
-    K = model.n_components + background
+    K = int(model.n_components) + background
     fixed = None
     if model.fixed_components is not None:
-        fixed = check_fixed(model.fixed_components, model.n_components, True)
+        fixed = check_fixed(model.fixed_components, int(model.n_components), True)
         fixed = np.append(fixed, False) if fixed is not None and background else fixed
     weights = {penalty.name: getattr(model, penalty.name) for penalty in PENALTIES}
     penalties = penalties_of(K, background, **weights).rescaled(scale)
@@ -155,7 +155,7 @@ def _begun(
     model: CNMF, rows: Array, observed: Mask | None, components_init: Any, scale: float
 ) -> Running:
     """The state before the first row: motifs that were given, of a fit, or of this chunk."""
-    N, L, K = rows.shape[1], model.n_lags, model.n_components
+    N, L, K = rows.shape[1], int(model.n_lags), int(model.n_components)
     background, level = None, None
     if components_init is None and hasattr(model, "components_"):
         components_init = model.components_ * model.scales_[:, None, None]
@@ -185,7 +185,7 @@ def _begun(
 
 def _store(model: CNMF, found: Learnt, dtype: np.dtype) -> None:
     """The attributes that a fit has, of the stream so far."""
-    state, K = found.state, model.n_components
+    state, K = found.state, int(model.n_components)
     W = state.W[:, :, :K]
     fixed = _settings(model, state.scale).fixed
     scales: Array = np.ones(K)

@@ -40,7 +40,7 @@ class Prior:
     def of(cls, model: CNMF, W: Array) -> Prior:
         """From what the fit left; W (N, L, K) in its scale."""
         reach = np.cumsum(np.square(W).sum(axis=0), axis=0)  # (L, K): power of the first lags
-        H = model.activations_[Segments(model.lengths_).whole(model.n_lags)]
+        H = model.activations_[Segments(model.lengths_).whole(int(model.n_lags))]
         H = (H if len(H) else model.activations_).astype(np.float64)
         scales = np.where(model.scales_ > 0, model.scales_, 1.0)
         moments = np.square(H).mean(axis=0) / scales**2

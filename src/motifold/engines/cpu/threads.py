@@ -112,8 +112,9 @@ class Workers:
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_jobs = n_jobs
-        self.n_threads = free_cores() if n_jobs is None else effective_n_jobs(n_jobs)
+        # Of NumPy's it may be too narrow for what is computed with it.
+        self.n_jobs = None if n_jobs is None else int(n_jobs)
+        self.n_threads = free_cores() if n_jobs is None else effective_n_jobs(int(n_jobs))
         self._gang: _Gang | None = None
         self._entered = False
         self._local = threading.local()
