@@ -102,7 +102,10 @@ def test_the_loss_is_that_of_the_name():
         assert min(by_this, key=by_this.get) == beta
 
 
-@pytest.mark.parametrize("beta_loss", ["poisson", np.nan, np.inf, None, True, "1"])
+@pytest.mark.parametrize(
+    "beta_loss",
+    ["poisson", np.nan, np.inf, None, True, "1", 1e200, -21, 5e-324, 1e-15, 1 - 1e-12, 10**400],
+)
 def test_no_such_loss(beta_loss):
     with pytest.raises((ValueError, TypeError), match="beta_loss"):
         CNMF(2, 4, beta_loss=beta_loss).fit(X)

@@ -34,7 +34,7 @@ class CNMF(Fitting, Streams, Applying):
     beta_loss : {"frobenius", "kullback-leibler", "itakura-saito"} or float, default="frobenius"
         How X̂ is compared with X: squared error (β = 2), the Kullback-Leibler divergence (1; for
         counts), the Itakura-Saito divergence (0; for power spectra, without zeros), or the
-        β-divergence of that number.
+        β-divergence of that number, from -20 to 20.
     init : {"random"}, default="random"
         How to start what is not given to ``fit``: uniform random numbers, scaled to the data.
     l1_W, l2_W, l1_H, l2_H : float, default=0

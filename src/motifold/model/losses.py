@@ -14,6 +14,8 @@ import numpy as np
 from motifold.model.arrays import Array
 
 NAMES = {"frobenius": 2.0, "kullback-leibler": 1.0, "itakura-saito": 0.0}
+_MOST = 20  # either side of zero: powers of ordinary data stay far from the ends of their range
+_APART = 1e-6  # from 0 and 1, by which the divergence divides: half of the digits are left
 _NEAR = 1e-4  # x̂ and its reference are one to this share
 
 
@@ -149,11 +151,20 @@ def loss_of(beta_loss: str | float) -> Loss:
                 f"beta_loss must be one of {sorted(NAMES)} or a number, not {beta_loss!r}."
             )
         return Loss(NAMES[beta_loss])
-    if not isinstance(beta_loss, Real) or isinstance(beta_loss, bool) or not np.isfinite(beta_loss):
+    is_number = isinstance(beta_loss, Real) and not isinstance(beta_loss, bool)
+    if not is_number or not -_MOST <= beta_loss <= _MOST:
         raise ValueError(
-            f"beta_loss must be one of {sorted(NAMES)} or a finite number, not {beta_loss!r}."
+            f"beta_loss must be one of {sorted(NAMES)} or a number from -{_MOST} to {_MOST}, not "
+            f"{beta_loss!r}."
         )
-    return Loss(float(beta_loss))
+    beta = float(beta_loss)
+    for special in (0.0, 1.0):
+        if 0 < abs(beta - special) < _APART:
+            raise ValueError(
+                f"beta_loss={beta!r} is too near {special:g}, of which it would be the difference "
+                f"of large numbers: give {special:g} itself."
+            )
+    return Loss(beta)
 
 
 def refuse_signed(loss: Loss, x_ortho: float) -> None:
