@@ -101,6 +101,27 @@ def test_the_report_heeds_it(files, said):
     assert "explorer" not in (files / "r.html").read_text()
 
 
+def test_a_report_without_any_motif_to_show(files):
+    notes = Annotations.none(motifold.load(files / "model.npz"))
+    for k in range(3):
+        notes = notes.noted(k, hidden=True)
+    path = annotations_path(files / "model.npz")
+    write_annotations(path, notes)
+    given = files / "model.npz", "--data", files / "x.npy"
+    ok("report", *given, "-o", files / "r.html")
+    assert "(hidden)" in (files / "r.html").read_text()
+    assert not events(*given)
+    path.unlink()
+
+
+def test_what_was_said_is_not_replaced(files, said):
+    path = annotations_path(files / "model.npz")
+    before = path.read_bytes()
+    answer = run("events", files / "model.npz", "--to", "json", "-o", path)
+    assert answer.exit_code == 2, answer.output
+    assert path.read_bytes() == before
+
+
 def test_a_damaged_file_is_told_with_the_way_out(files):
     path = annotations_path(files / "model.npz")
     path.write_text("{")

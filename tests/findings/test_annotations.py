@@ -105,6 +105,12 @@ DAMAGES = {
     "hidden": damaged(lambda r: r["motifs"][0].update(hidden=1)),
     "threshold": damaged(lambda r: r["motifs"][0].update(threshold=-1)),
     "true is no number": damaged(lambda r: r["motifs"][0].update(threshold=True)),
+    "endless threshold": damaged(lambda r: r["motifs"][0].update(threshold=10**400)),
+    "endless refractory": damaged(lambda r: r["motifs"][0].update(refractory=10**400)),
+    "refractory beyond any recording": damaged(lambda r: r["motifs"][0].update(refractory=1e308)),
+    "endless bin": damaged(lambda r: r["recordings"][0].update(rejected=[[0, 10**400]])),
+    "half a character": damaged(lambda r: r["motifs"][0].update(name="\ud800")),
+    "colour and a line": damaged(lambda r: r["motifs"][0].update(colour="#0072b2\n")),
     "merged into itself": damaged(lambda r: r["motifs"][0].update(merged_into=0)),
     "merged into none": damaged(lambda r: r["motifs"][0].update(merged_into=7)),
     "merged into a merged one": damaged(lambda r: r["motifs"][0].update(merged_into=2)),
@@ -168,6 +174,22 @@ def test_hidden_and_rejected_are_left_out(model):
     assert found.where(motif=0)["bin"].tolist() == plain.where(motif=0)["bin"].tolist()[1:]
     # Of another recording nothing was rejected.
     assert annotated_events(model, None, notes, key="x").where(motif=0) == plain.where(motif=0)
+
+
+@pytest.mark.parametrize("options", [{}, {"X": X}, {"X": X, "fdr": 0.1}])
+def test_no_events_have_the_same_columns(model, options):
+    notes = Annotations.none(model)
+    columns = annotated_events(model, None, notes, **options).columns
+    for k in range(len(notes.motifs)):
+        notes = notes.noted(k, hidden=True)
+    found = annotated_events(model, None, notes, **options)
+    assert (len(found), found.columns) == (0, columns)
+
+
+def test_a_refractory_time_longer_than_any_recording(model):
+    """Of each motif one event is left in each segment."""
+    found = find_events(model, refractory=np.inf, rate=1e9)
+    assert 0 < len(found) <= len(LENGTHS) * len(model.components_)
 
 
 def test_merged_motifs_count_as_one(model):

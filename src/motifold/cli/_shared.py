@@ -137,6 +137,13 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def notes_input(path: Path) -> dict[str, Path | None]:
+    """For ``check_outputs``: what was said in the explorer, which is nowhere else."""
+    from motifold.findings.annotations import annotations_path
+
+    return {"what was said in the explorer": annotations_path(path)}
+
+
 def notes_of(path: Path, model: CNMF, heeded: bool) -> Annotations | None:
     """What was said of a model in the explorer; None if nothing was, or it is not heeded."""
     if not heeded:

@@ -17,6 +17,7 @@ from motifold.cli._shared import (
     friendly,
     json_text,
     load_model,
+    notes_input,
     notes_of,
     print_json,
     reading_options,
@@ -139,6 +140,7 @@ def command(
             follow_events(model, source, **settings)
             return
         inputs = {"the model": model, "the recording": data, "the session": session}
+        inputs |= notes_input(model)
         check_outputs({"--output": output}, inputs)
         _check_kind(kind_of_output, output, session)
         _check_rule(fdr, threshold, data)

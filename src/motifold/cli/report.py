@@ -15,12 +15,13 @@ from motifold.cli._options import (
     output_option,
     sort_option,
 )
-from motifold.cli._outputs import PAGE, check_ending, check_outputs
+from motifold.cli._outputs import PAGE, check_ending, check_outputs, keep
 from motifold.cli._said import command_line
 from motifold.cli._shared import (
     FileCommand,
     friendly,
     load_model,
+    notes_input,
     notes_of,
     print_json,
     reading_options,
@@ -62,14 +63,15 @@ def command(
     with friendly():
         from motifold.report import write_report
 
-        inputs = {"the model": model, "the recording": data}
+        inputs = {"the model": model, "the recording": data, **notes_input(model)}
         check_outputs({"--output": output}, inputs)
         check_ending("--output", output, PAGE)
         fitted = load_model(model).set_params(memory_limit=memory_limit)
         recording = recording_of(data, options, fitted)
         said = notes_of(model, fitted, notes)
-        told = {"model_name": model.name, "command": command_line()}
-        write_report(output, fitted, recording, sort=sort, notes=said, **told)
+        told: dict[str, Any] = {"model_name": model.name, "command": command_line()}
+        told |= {"sort": sort, "notes": said}
+        keep(output, lambda place: write_report(place, fitted, recording, **told), "The page")
     if as_json:
         print_json({"report": output, "bytes": output.stat().st_size})
     else:

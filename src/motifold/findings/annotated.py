@@ -10,11 +10,10 @@ import numpy as np
 
 from motifold.estimator import CNMF
 from motifold.findings.annotations import Annotations
-from motifold.findings.events import find_events
+from motifold.findings.events import columns_of, find_events
 from motifold.findings.peaks import THRESHOLD, default_refractory, typical
 from motifold.findings.table import Table
 
-COLUMNS = ("motif", "segment", "time", "bin", "strength")  # of no events
 Records = list[dict[str, Any]]
 
 
@@ -63,7 +62,8 @@ def annotated_events(
         if (record["motif"], record["bin"]) not in rejected
     ]
     records.sort(key=lambda record: (record["bin"], record["motif"]))
-    return Table(records, list(records[0]) if records else COLUMNS)
+    columns = columns_of(with_data=more.get("X") is not None)
+    return Table(records, columns if fdr is None else options["found"].columns)
 
 
 def group_events(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 from collections.abc import Mapping
@@ -26,7 +25,9 @@ ENDING = ".explore.json"
 _FORMAT, _VERSION = "motifold annotations", 1
 _MAX_BYTES = 64 * 2**20
 _MAX_NAME = 200
-_COLOUR = re.compile(r"#[0-9a-fA-F]{6}$")
+_MOST = 1e15  # seconds, bins, strengths: whole numbers are exact up to there
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+_HALF = re.compile("[\ud800-\udfff]")  # of a character, which no file can hold
 _SAMPLED_ROWS = 64
 
 Event = tuple[int, int]  # motif and bin, a row of the stacked activations
@@ -260,6 +261,8 @@ def _text(record: dict[str, Any], name: str, longest: int = 4096) -> str:
     value = record[name]
     if not isinstance(value, str) or len(value) > longest:
         raise ValueError(f"{name!r} is no text of at most {longest} letters.")
+    if _HALF.search(value):
+        raise ValueError(f"{name!r} has half of a character.")
     return value
 
 
@@ -270,21 +273,21 @@ def _flag(record: dict[str, Any], name: str) -> bool:
 
 
 def _amount(value: Any, name: str) -> float:
-    if type(value) not in (int, float) or not (math.isfinite(value) and value >= 0):
-        raise ValueError(f"{name!r} is no number of 0 or greater.")
+    if type(value) not in (int, float) or not 0 <= value <= _MOST:  # whole ones may be endless
+        raise ValueError(f"{name!r} is no number from 0 to {_MOST:g}.")
     return float(value)
 
 
 def _index(value: Any, name: str) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{name!r} has {value!r}, which is no whole number of 0 or greater.")
+    if type(value) is not int or not 0 <= value <= _MOST:
+        raise ValueError(f"{name!r} has no whole number from 0 to {_MOST:g}.")
     return value
 
 
 def _note(record: Any, k: int) -> MotifNote:
     _check_keys(record, {f.name for f in fields(MotifNote)}, f"motif {k}")
     colour, merged, rest = record["colour"], record["merged_into"], record["refractory"]
-    if colour is not None and not (isinstance(colour, str) and _COLOUR.match(colour)):
+    if colour is not None and not (isinstance(colour, str) and _COLOUR.fullmatch(colour)):
         raise ValueError(f"the colour of motif {k} is not of the form #0072b2.")
     return MotifNote(
         _text(record, "name", _MAX_NAME),

@@ -21,6 +21,7 @@ _COLUMNS = (
     *("motif", "segment", "time", "bin", "strength"),  # these are where 0.1 had them
     *("start", "peak", "explained", "observed", "partial"),
 )
+_ENDLESS = 2.0**53  # bins: longer than any recording
 
 
 def find_events(
@@ -151,14 +152,18 @@ def find_events(
         )
     fit = _taken_apart(model, activations, lengths, segments, X, mask)
     clock = checked_starts(starts, len(fit.segments.lengths), "the recording")
-    columns = [name for name in _COLUMNS if name != "explained" or X is not None]
     records = [
         record
         for k in range(fit.H.shape[1])
         for record in _events_of(fit, k, refractory, threshold, partial, rate, clock)
     ]
     records.sort(key=lambda record: (record["bin"], record["motif"]))
-    return Table(records, columns)
+    return Table(records, columns_of(with_data=X is not None))
+
+
+def columns_of(*, with_data: bool) -> list[str]:
+    """Those of a table of events at a threshold, whether there are any or none."""
+    return [name for name in _COLUMNS if name != "explained" or with_data]
 
 
 def _checked_rule(
@@ -205,7 +210,11 @@ def spacing_of(model: CNMF, k: int, refractory: float | None, rate: float) -> tu
         raise ValueError(f"refractory must be 0 or greater, not {refractory}.")
     motif = np.asarray(model.components_[k], dtype=np.float64)
     extent = motif_extent(motif[None])
-    gap = default_refractory(motif) if refractory is None else int(np.ceil(refractory * rate))
+    gap = (
+        default_refractory(motif)
+        if refractory is None
+        else int(np.ceil(min(refractory * rate, _ENDLESS)))
+    )
     return max(1, gap), int(extent.onset[0] + extent.length[0])
 
 
