@@ -99,6 +99,12 @@ FOUND = {
         -140, "hidden": "columns", "solver": "mu", "center": True, "normalize": False,
         "n_init": 3, "max_iter": 5,
     }),
+    # A penalty of 1e30 on motifs beside each other: its slope left the range of float32.
+    "an infinite slope": ("scales from 2^−1040 to 2^1000", {
+        "lengths": [12], "N": 1, "K": 5, "L": 1, "seed": 3, "zeros": 0.0, "dtype": "float32",
+        "power": -120, "penalties": {"ortho_W": 0.3, "l1_H": 0.1}, "hidden": "most",
+        "acceleration": None, "center": True, "normalize": False, "max_iter": 1, "tol": 0.0,
+    }),
 }  # fmt: skip
 
 

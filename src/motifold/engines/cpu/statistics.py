@@ -41,7 +41,9 @@ class WStatistics:
 
     def gradient(self, W: Array) -> Array:
         """∇_W J as (N, L·K), l1 and l2 left out; W is (N, L, K) or (N, L·K)."""
-        gradient = W.reshape(self.P.shape) @ self.B
+        # A penalty may be so large beside small data that a slope is infinite, as it should be.
+        with np.errstate(over="ignore"):
+            gradient = W.reshape(self.P.shape) @ self.B
         return np.subtract(gradient, self.P, out=gradient)
 
 
