@@ -13,6 +13,7 @@ from commands import run
 
 import motifold.cli
 from motifold import __version__
+from motifold.cli._terminal import Terminated
 
 FOLDER = Path(motifold.cli.__file__).parent
 HEAVY = ("numba", "sklearn", "matplotlib", "scipy", "numpy")
@@ -72,6 +73,33 @@ def test_demo_draws(tmp_path):
     assert answer.exit_code == 0, answer.output
     for name in ("sequences", "losses"):
         assert (tmp_path / "new" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt, 130), (Terminated, 143)])
+def test_a_demo_that_is_ended(tmp_path, monkeypatch, error, code):
+    def interrupted(*_):
+        raise error
+
+    monkeypatch.setattr("motifold.reproduce.demo.hide_sequences", interrupted)
+    answer = run("demo", "--quick", "--output", str(tmp_path))
+    assert answer.exit_code == code
+    assert "Interrupted. The demo ends here." in answer.output
+
+
+def test_a_demo_without_a_place(tmp_path, monkeypatch):
+    """Refused before the work; a disk that is full afterwards is told in a line."""
+    (tmp_path / "losses.png").mkdir()
+    answer = run("demo", "--quick", "--output", str(tmp_path))
+    assert answer.exit_code == 2
+    assert "losses.png" in answer.output
+
+    def full(*_):
+        raise OSError(28, "No space left on device", "losses.png")
+
+    monkeypatch.setattr("motifold.reproduce.demo.hide_sequences", full)
+    answer = run("demo", "--quick", "--output", str(tmp_path / "new"))
+    assert answer.exit_code == 3
+    assert answer.output == "Error: losses.png: No space left on device.\n"
 
 
 @pytest.mark.parametrize("seed", ["-1", "x", str(2**32)])

@@ -86,6 +86,8 @@ def test_sweep_goes_through_weights(counts, tmp_path):
         assert [record[name] for record in runs] == pytest.approx(list(expected.table[name]))
     refused = run("sweep", counts, *common, *paths, "--l1-h", "0,-1")
     assert (refused.exit_code, "no list of weights" in refused.output) == (2, True)
+    refused = run("sweep", counts, "-k", "1-9999999999", *paths, "-l", 4)  # not as far as memory
+    assert (refused.exit_code, "is no list such as" in refused.output) == (2, True)
 
 
 def test_seconds_are_lags(counts, tmp_path):

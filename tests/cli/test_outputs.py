@@ -257,6 +257,8 @@ WRITTEN = {
     "sweep": ("new.csv", "The table"),
     "events": ("new.csv", "The list"),
     "transform": ("new.npy", "The result"),
+    "report": ("new.html", "The page"),
+    "report of a fit": ("new.html", "The page"),
 }
 
 
@@ -270,7 +272,9 @@ def test_a_result_goes_elsewhere_rather_than_be_lost(folder, tmp_path_factory, m
     monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
 
     def full(path):
-        if Path(path).absolute().parent == folder and Path(path).name.startswith("new"):
+        path = Path(path)
+        mine = path.name.startswith("new") and path.suffix == Path(place).suffix
+        if path.absolute().parent == folder and mine:
             raise OSError(28, "No space left on device", str(path))
         return begun(path)
 
@@ -283,10 +287,84 @@ def test_a_result_goes_elsewhere_rather_than_be_lost(folder, tmp_path_factory, m
     told = answer.output.splitlines()[-1]
     assert told == f"Error: {place}: No space left on device. {what} is not lost: it is in {kept}"
     monkeypatch.setattr(whole, "_begun", begun)
-    assert not list(folder.glob("new*"))
+    assert not list(folder.glob(f"new*{Path(place).suffix}"))
     assert run(*COMMANDS[name], place).exit_code == 0
     if name == "fit":  # which has the seconds it took
         found, expected = (motifold.load(path).components_ for path in (kept, place))
         np.testing.assert_array_equal(found, expected)
+    elif name.startswith("report"):  # which has the seconds, too
+        assert kept.read_text().endswith("</html>\n")
     else:
         assert kept.read_bytes() == Path(place).read_bytes()
+
+
+def test_a_store_goes_elsewhere_too(folder, tmp_path_factory, monkeypatch):
+    pytest.importorskip("zarr")
+    from motifold.io import zarr_store
+
+    write, elsewhere = zarr_store.write_zarr, tmp_path_factory.mktemp("elsewhere")
+
+    def full(path, values):
+        if Path(path).absolute().parent == folder:
+            raise OSError(28, "No space left on device", str(path))
+        write(path, values)
+
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    monkeypatch.setattr(zarr_store, "write_zarr", full)
+    answer = run("transform", "model.npz", "counts.npy", "-o", "a.zarr")
+    assert answer.exit_code == 3, answer.output
+    (kept,) = elsewhere.glob("*/a.zarr")
+    assert f"The result is not lost: it is in {kept}" in answer.output
+
+
+def test_parts_go_elsewhere_too(folder, tmp_path_factory, monkeypatch):
+    from motifold.files import whole
+
+    begun, elsewhere = whole._begun, tmp_path_factory.mktemp("elsewhere")
+
+    def full(path):
+        if folder in Path(path).absolute().parents and Path(path).suffix == ".wav":
+            raise OSError(28, "No space left on device", str(path))
+        return begun(path)
+
+    write_wav(folder / "x.wav")
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    monkeypatch.setattr(whole, "_begun", full)
+    answer = run(*SEPARATE, "-o", "parts")
+    assert answer.exit_code == 3, answer.output
+    assert [path.name for path in elsewhere.rglob("*.wav")] == ["motif-0.wav"]
+    assert "Each part is not lost: it is in" in answer.output
+
+
+def write_wav(path):
+    from scipy.io import wavfile
+
+    wavfile.write(path, 8000, np.random.default_rng(0).normal(size=8000).astype(np.float32))
+
+
+SEPARATE = ("separate", "x.wav", "-k", 1, "--n-init", 1, "--max-iter", 2)
+
+
+@pytest.mark.parametrize("name", ["separate", "export"])
+def test_a_folder_in_which_nothing_can_be_written(folder, monkeypatch, name):
+    """It is tried before the work: in the nearest folder there is."""
+    from motifold.files import whole
+
+    def refused(path):
+        raise OSError(30, "Read-only file system", str(path))
+
+    def work(*_, **__):
+        pytest.fail("too late")
+
+    write_wav(folder / "x.wav")
+    monkeypatch.setattr(whole, "_begun", refused)
+    monkeypatch.setattr("motifold.sound.separate", work)
+    monkeypatch.setattr("motifold.load", work)
+    before = contents(folder)
+    commands = {"separate": SEPARATE, "export": ("export", "model.npz", "--to", "csv")}
+    for place in ("folder", "new/er"):
+        answer = run(*commands[name], "-o", place)
+        assert answer.exit_code == 3, answer.output
+        assert "Read-only" in answer.output
+    assert contents(folder) == before
+    assert not Path("new").exists()

@@ -55,6 +55,14 @@ def test_nothing_of_it_is_seen_before_the_end(target):
 # --- errors on the way --------------------------------------------------------------------------
 
 
+def test_an_error_without_a_name_gets_it(tmp_path):
+    with (
+        pytest.raises(OSError, match=r"No space left on device: .*x\.csv"),
+        written_whole(tmp_path / "x.csv"),
+    ):
+        raise OSError(28, "No space left on device")
+
+
 @pytest.mark.parametrize("error", [OSError(28, "No space"), KeyboardInterrupt(), SystemExit(3)])
 def test_an_error_leaves_the_old_file_and_nothing_else(target, error):
     with pytest.raises(type(error)) as caught, written_whole(target) as file:  # noqa: PT012

@@ -8,6 +8,7 @@ alone, so that ``motifold --help`` answers at once; what the command needs, it i
 
 from __future__ import annotations
 
+import errno
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -17,6 +18,7 @@ import click
 from motifold import __version__
 from motifold.cli._help import Context
 from motifold.cli._said import remember
+from motifold.cli._shared import EXIT_DATA, Failure, told
 from motifold.cli._terminal import interruptible, shown_in_colour, visible
 
 _COMMANDS = (
@@ -73,6 +75,10 @@ class _Commands(click.Group):
             except click.ClickException as error:
                 error.message = visible(error.message)  # type: ignore[misc]
                 raise shown_in_colour(error) from error.__cause__
+            except OSError as error:  # of what is printed: on a full disk, say
+                if error.errno == errno.EPIPE:  # nobody reads on: click ends in silence
+                    raise
+                raise shown_in_colour(Failure(visible(told(error)), EXIT_DATA)) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -28,7 +28,8 @@ def check_outputs(
 ) -> None:
     """Better no work than no place for its result, or the result in place of what it is made from.
 
-    Files are compared by what they are, not by their names. ``folders`` are outputs, too.
+    Files are compared by what they are, not by their names. ``folders`` are outputs, too, which
+    are made where they are not there.
     """
     from motifold.files import check_writable, lies_within, same_file
 
@@ -56,6 +57,13 @@ def check_outputs(
             )
     for path in files.values():
         check_writable(path)
+    for folder in (folders or {}).values():
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        if there.is_dir():  # what is a file is another kind of complaint
+            try:
+                check_writable(there / "new")
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, str(folder)) from error
 
 
 def check_ending(option: str, path: Path | None, endings: Iterable[str]) -> None:

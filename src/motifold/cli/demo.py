@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from motifold.cli._numbers import SEED
+from motifold.cli._shared import friendly
+from motifold.cli._terminal import ended
 
 
 @click.command("demo")
@@ -36,7 +38,11 @@ def command(output: Path, seed: int, quick: bool) -> None:
     Example:
       motifold demo --quick
     """
-    from motifold.reproduce.demo import main
+    from motifold.reproduce.demo import run
 
     arguments = ["--output", str(output), "--seed", str(seed), *(["--quick"] if quick else [])]
-    raise SystemExit(main(arguments))
+    with friendly():
+        try:
+            raise SystemExit(run(arguments))
+        except KeyboardInterrupt as interrupt:
+            raise ended(interrupt, "The demo ends here.") from None

@@ -20,7 +20,15 @@ from motifold.cli._options import (
     seed_option,
     store_option,
 )
-from motifold.cli._outputs import PAGE, TABLE, check_ending, check_outputs, keep, keep_text
+from motifold.cli._outputs import (
+    PAGE,
+    TABLE,
+    check_ending,
+    check_no_other_ending,
+    check_outputs,
+    keep,
+    keep_text,
+)
 from motifold.cli._said import command_line
 from motifold.cli._shared import (
     FileCommand,
@@ -90,6 +98,8 @@ def command(
         check_outputs(outputs, {"the recording": file})
         check_ending("--output", output, TABLE)
         check_ending("--report", report, PAGE)
+        if save is not None:
+            check_no_other_ending("--save", save, ".npz")
         recording = whole_recording_of(file, options)
         try:
             found = discover(

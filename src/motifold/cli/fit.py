@@ -188,8 +188,9 @@ def command(
             from motifold.report import write_report
 
             say("The fit is done; writing the report.", err=True)
-            said, name = command_line(), output.name
-            write_report(report, model, recording, sort=sort, model_name=name, command=said)
+            said: dict[str, Any] = {"sort": sort, "model_name": output.name}
+            said["command"] = command_line()
+            keep(report, lambda place: write_report(place, model, recording, **said), "The page")
         test = None if held is None else _tested(model, recording)
     _tell(model, recording, output, report, test, as_json)
 

@@ -115,13 +115,15 @@ def command(
         if save_model is not None:
             check_no_other_ending("--save-model", save_model, ".npz")
         apart = _apart(file, model, sounds, score, options)
-        written = apart.write(output, ending)
+        keep(output, lambda place: apart.write(place, ending), "Each part")
+        written = list(apart.paths(output, ending).values())
         if save_model is not None:
             keep(save_model, apart.model.save, "The model")
         if report is not None:
             from motifold.report.parts import write_parts
 
-            write_parts(report, apart, command=command_line())
+            said = command_line()
+            keep(report, lambda place: write_parts(place, apart, command=said), "The page")
     _tell(apart, written, report, as_json)
 
 

@@ -30,6 +30,8 @@ from motifold.cli._shared import (
 )
 from motifold.cli._terminal import ended, say
 
+_LONGEST = 1000  # range of numbers of motifs: more is a slip
+
 
 @click.command("sweep", cls=SweepingCommand)
 @file_argument
@@ -144,6 +146,8 @@ def _whole_numbers(text: str) -> list[int]:
         numbers: list[int] = []
         for part in text.split(","):
             first, _, last = part.partition("-")
+            if int(last or first) - int(first) >= _LONGEST:
+                raise ValueError
             numbers += range(int(first), int(last or first) + 1)
         if not numbers or min(numbers) < 1:
             raise ValueError

@@ -64,7 +64,7 @@ def command(
         if output.suffix == ".npy":
             keep(output, lambda place: _save(place, activations), "The result")
         elif output.suffix == ".zarr":
-            write_zarr(output, activations)
+            keep(output, lambda place: write_zarr(place, activations), "The result")
         else:
             names = [f"motif_{k}" for k in range(activations.shape[1])]
             table = np.column_stack([recording.times, activations])

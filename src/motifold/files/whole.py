@@ -19,6 +19,7 @@ from typing import BinaryIO
 Path = str | os.PathLike[str]
 
 _TRIED_BYTES = 4096
+_NO_ROOM = {errno.ENOSPC, errno.EFBIG}  # errors of writing, which do not say to what
 
 
 @contextlib.contextmanager
@@ -41,7 +42,9 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
         os.fsync(file.fileno())
         file.close()
         put_in_place(part, target)
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            error.filename = os.fspath(path)
         # On a full disk closing fails as well, and would hide what ended the block.
         with contextlib.suppress(OSError):
             file.close()

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from motifold.datasets import make_sequences
 from motifold.estimator import CNMF
-from motifold.files import written_whole
+from motifold.files import check_writable, written_whole
 from motifold.findings.table import aligned
 from motifold.reproduce.hidden import RATE, find_sequences, hide_sequences, n_found
 
@@ -42,6 +42,7 @@ class _Race:
 
 _FULL, _QUICK = _Race((2500, 250, 5, 20), 3, 2.0), _Race((300, 40, 3, 10), 5, 0.5)
 _HIDDEN, _HIDDEN_QUICK = 2000, 1000  # time bins
+_PICTURES = _STORY, _LOSSES = "sequences.png", "losses.png"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,12 +58,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     int
         Exit status: 0, 1 where matplotlib is missing, 130 after Ctrl-C.
     """
-    arguments = _parse(argv)
     try:
-        return _run(arguments)
+        return run(argv)
     except KeyboardInterrupt:
         print("\nInterrupted: the demo ends here.", file=sys.stderr)
         return 130
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """The same, for a caller who knows what to do on Ctrl-C."""
+    return _run(_parse(argv))
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -79,8 +84,10 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     arguments = parser.parse_args(argv)
     try:
         arguments.output.mkdir(parents=True, exist_ok=True)
+        for name in _PICTURES:
+            check_writable(arguments.output / name)
     except OSError as error:
-        parser.error(f"--output: cannot make this folder: {error}")
+        parser.error(f"--output: cannot write there: {error}")
     return arguments
 
 
@@ -104,7 +111,7 @@ def _run(arguments: argparse.Namespace) -> int:
     found = find_sequences(hidden, seed)
     hits, there, false = n_found(hidden, found)
     _say(f"   {hits} of their {there} occurrences are found, and {false} where there is none.")
-    _keep(draw_story(hidden, found), arguments.output / "sequences.png")
+    _keep(draw_story(hidden, found), arguments.output / _STORY)
 
     race = _QUICK if quick else _FULL
     X = make_sequences(*race.shape, random_state=seed).X
@@ -114,7 +121,7 @@ def _run(arguments: argparse.Namespace) -> int:
     fits = {solver.upper(): _fits(solver, race, X, seed) for solver in _SOLVERS}
     _say("\n".join(["", *_table([_HEADER, *(_row(name, fits[name]) for name in fits)]), ""]))
     title = f"The paper's problem: {race.name}"
-    _keep(draw_race(fits, title.replace(" x ", " × ")), arguments.output / "losses.png")
+    _keep(draw_race(fits, title.replace(" x ", " × ")), arguments.output / _LOSSES)
     return 0
 
 
