@@ -56,6 +56,12 @@ def test_bars_are_shares_of_power_and_add_up(model: CNMF, X: np.ndarray) -> None
     assert f"motifs {together:.1f}%\nnot explained {100 - together:.1f}%" in told(figure)
 
 
+def test_shares_of_a_stretch_say_so(model: CNMF, X: np.ndarray) -> None:
+    assert told(plot_contributions(model, X)).startswith("Of the data's power:")
+    stretch = told(plot_contributions(model, X, time_range=(0, 40)))
+    assert stretch.startswith("Of the data's power here:")
+
+
 def test_bars_of_another_loss_are_shares_of_the_deviance(X: np.ndarray) -> None:
     model = CNMF(3, 4, beta_loss=1, random_state=0, max_iter=10, tol=0).fit(X)
     figure = plot_contributions(model, X)

@@ -194,7 +194,7 @@ def test_significant_others_and_untested_look_different():
     )
     axes = plot_significance(result)
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["significant", "not significant", "not tested"]
+    assert labels == ["shuffled", "significant", "not significant", "not tested"]
     assert [text.get_text() for text in axes.texts] == ["p = 0.01", "p = 0.3"]
     dots = [found for found in axes.collections if len(found.get_offsets()) and found.get_paths()]
     inks = {

@@ -155,7 +155,7 @@ def draw_contributions(
     axes = figure.add_subplot(grid[1:, 0], label="shares")
     _draw_shares(axes, found, motifs)
     axes.set_xlabel(f"share of {fit.loss.explains} (%)")
-    _tell_sums(axes, figure, partial(_sums, fit, found, name))
+    _tell_sums(axes, figure, partial(_sums, fit, found, name, view.stop - view.start))
     return figure
 
 
@@ -203,6 +203,7 @@ def _sums(
     fit: Decomposition,
     found: Contributions,
     name: str,
+    n_bins: int,
     after: str = "\n",
     between: str = "\n",
     pale: str = "\n",
@@ -213,7 +214,8 @@ def _sums(
         parts["background"] = found.background
     parts["not explained"] = 1 - found.explained
     told = between.join(f"{what} {100 * share:.1f}%" for what, share in parts.items())
-    told = f"Of the {name}'s {fit.loss.explains}:{after}{told}"
+    where = "" if n_bins == len(fit.H) else " here"
+    told = f"Of the {name}'s {fit.loss.explains}{where}:{after}{told}"
     if found.overlaps is not None:
         told += f"{pale}(pale: where other{after}motifs are as well)"
     return told

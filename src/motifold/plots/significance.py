@@ -59,6 +59,7 @@ def plot_significance(
         )
         for body in nulls["bodies"]:  # type: ignore[attr-defined]
             body.set(facecolor="0.6", edgecolor="none", alpha=0.7)
+        nulls["bodies"][0].set_label("shuffled")  # type: ignore[index]
     inks = [colour(k) for k in range(K)]
     kinds = {
         "significant": (result.significant, "o", inks, inks),
