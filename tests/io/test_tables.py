@@ -12,7 +12,9 @@ from motifold.io import RecordingError, from_frame, from_xarray, read
 X = np.arange(12.0).reshape(6, 2)
 
 
-@pytest.mark.parametrize(("ending", "mark"), [("csv", ","), ("tsv", "\t"), ("txt", ";")])
+@pytest.mark.parametrize(
+    ("ending", "mark"), [("csv", ","), ("csv", ";"), ("tsv", "\t"), ("txt", ";")]
+)
 @pytest.mark.parametrize("named", [True, False])
 def test_text(tmp_path, ending, mark, named):
     path = tmp_path / f"a.{ending}"
@@ -43,6 +45,13 @@ def test_text_that_lies(tmp_path, text):
     path = tmp_path / "a.csv"
     path.write_text(text)
     with pytest.raises(RecordingError, match=r"a\.csv"):
+        read(path)
+
+
+def test_text_between_semicolons_is_quoted_whole(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1,2\n3,x;y\n")
+    with pytest.raises(RecordingError, match="'x;y' to float64 at row 1, column 2"):
         read(path)
 
 

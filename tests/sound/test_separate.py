@@ -97,6 +97,11 @@ def test_an_earlier_model(mixture, apart):
         separate(mixture, RATE, model=apart.model, representation={"n_fft": 1024})
 
 
+def test_a_file_that_is_not_there_is_no_damaged_one():
+    with pytest.raises(FileNotFoundError, match=r"missing\.wav: there is no such file"):
+        separate("missing.wav", n_components=2)
+
+
 def test_what_cannot_be_taken_apart(mixture):
     for options, told in [
         ({}, "n_components"),

@@ -213,6 +213,8 @@ def _opened(path: Path) -> Any:
             f"{path}: {path.suffix.lower()} is not read by libsndfile. Convert it first, such as "
             f"by ffmpeg -i {path.name} {path.stem}.wav"
         )
+    if not path.exists():  # of which libsndfile says no more than "System error"
+        raise FileNotFoundError(f"{path}: there is no such file.")
     with guard(path, "a sound file"):
         return soundfile.SoundFile(str(path))
 

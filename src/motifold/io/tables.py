@@ -90,7 +90,7 @@ def _loaded(path: Path, file: Any, skip: int, delimiter: str, column: int, kind:
                 usecols=column, skiprows=skip, encoding=None,
             )  # fmt: skip
     except ValueError as error:
-        told = str(error).split(";")[0]
+        told = str(error).split("; use ")[0]
         raise RecordingError(
             f"{path}: {told} (rows count from 0, after the line of names). The column of times "
             "must be numbers, in seconds: name another one with time, or mend the row."
@@ -102,8 +102,12 @@ def _loaded(path: Path, file: Any, skip: int, delimiter: str, column: int, kind:
 
 def _delimiter(file: Any, kind: str) -> str:
     """What separates columns; of a .txt file as it looks."""
-    if kind != "txt":
-        return "\t" if kind == "tsv" else ","
+    if kind == "csv":  # with semicolons where a comma is the decimal mark
+        first = file.readline()
+        file.seek(0)
+        return ";" if ";" in first and "," not in first else ","
+    if kind == "tsv":
+        return "\t"
     found = csv.Sniffer().sniff(file.read(4096), delimiters=",;\t ").delimiter
     file.seek(0)
     return found
@@ -152,7 +156,7 @@ def _from_text(
                     converters=converters,
                 )
         except ValueError as error:
-            told = str(error).split(";")[0]
+            told = str(error).split("; use ")[0]
             raise RecordingError(
                 f"{path}: {told} (rows count from 0, after the line of names). Remove columns "
                 'that are no numbers; fill empty cells, or take them as missing: missing="mask".'
