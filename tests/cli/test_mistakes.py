@@ -91,6 +91,10 @@ MISTAKES = {
         "'0.3s' needs the number of time bins per second",
         "Give it with --rate",
     ),
+    "motifs longer than the recording": (
+        ("counts.npy", "--rate", "1000"),
+        "A motif of 300 lags is longer than the recording, 50 bins. Take a shorter one.",
+    ),
     "negative values": (
         ("negative.npy", "--rate", "10"),
         "Negative values",
@@ -115,3 +119,16 @@ def test_a_mistake_is_told_with_what_to_do(folder, monkeypatch, mistake):
     for word in words:
         assert word in told, told
     assert not (folder / "m.npz").exists()
+
+
+def test_more_motifs_than_a_motif_has_values_are_told(folder, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+    def told(n_components, n_lags):
+        order = ["fit", str(folder / "counts.npy"), "-k", n_components, "-l", n_lags]
+        answer = CliRunner().invoke(main, [*order, "--max-iter", "1"])
+        assert answer.exit_code == 0, answer.output
+        return " ".join(answer.output.split())
+
+    assert "9 motifs are more than the 8 values of one (lags × features)" in told("9", "2")
+    assert "values of one" not in told("8", "2")

@@ -240,8 +240,15 @@ def _tested(model: CNMF, recording: Recording) -> Significance:
 def _model(recording: Recording, n_lags: str, options: dict[str, Any], kind: type[CNMF]) -> CNMF:
     L, T = recording.bins(n_lags), recording.shape[0]
     if L > T:
-        hints = " ".join(recording.hints)
-        raise ValueError(f"A motif of {L} lags is longer than the recording, {T} bins. {hints}")
+        told = f"A motif of {L} lags is longer than the recording, {T} bins. Take a shorter one."
+        raise Failure(" ".join([told, *map(in_words_of_options, recording.hints)]), EXIT_DATA)
+    K, N = options.get("n_components"), recording.shape[1]
+    if K is not None and K > L * N:
+        say(
+            f"Warning: {K} motifs are more than the {L * N} values of one (lags × features). So "
+            "many make up any recording, and say nothing about it.",
+            err=True,
+        )
     shown = on_a_terminal()
     return kind(
         n_lags=L,
@@ -288,7 +295,8 @@ def _checkpoint(
     elif path.exists():
         if not resume:
             raise click.UsageError(
-                f"{path} has a fit that was not finished: go on with --resume, or --restart."
+                f"{path} has a fit that was not finished: go on with it (--resume), or throw it "
+                "away (--restart)."
             )
         try:
             done = checkpoint.restore("Give another output, or start anew (--restart).")
