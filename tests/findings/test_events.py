@@ -18,6 +18,7 @@ from motifold.findings import (
     find_events,
     significance,
     sort_features,
+    start_agreement,
 )
 from motifold.findings.hidden import observed_share
 
@@ -29,6 +30,12 @@ def model() -> CNMF:
     model.fit(np.random.default_rng(0).random((70, 3)), lengths=[40, 30])
     model.activations_ = np.zeros((70, 2))
     return model
+
+
+@pytest.mark.parametrize("ask", [find_events, start_agreement])
+def test_data_in_the_place_of_the_model_is_told(ask):
+    with pytest.raises(TypeError, match="not of type ndarray: the model comes first"):
+        ask(np.ones((20, 3)))
 
 
 def test_peaks_times_and_segments(model):

@@ -139,6 +139,12 @@ def test_bad_grids(grid, message):
         motifold.sweep(X, **grid)
 
 
+@pytest.mark.parametrize("given", ["1-5", 2.5, [1, 0]])
+def test_numbers_of_motifs_are_whole(given):
+    with pytest.raises(ValueError, match=r"n_components must be a whole number.*range"):
+        motifold.sweep(X, n_components=given, n_lags=5)
+
+
 def test_an_error_says_in_which_run():
     with pytest.raises(ValueError, match="l1_H") as caught:
         motifold.sweep(X, n_components=1, n_lags=3, l1_H=-1.0, test=None, **QUICK)

@@ -177,7 +177,7 @@ def bad_value(block: Array, name: str, first: int, nonnegative: bool) -> ValueEr
     if np.isnan(value):
         return ValueError(
             f"Input {name} contains NaN, first at {place}. Missing entries are to be declared "
-            "with the argument mask (True = observed), not left as NaN."
+            f"with the argument mask (True = observed: mask=~np.isnan({name})), not left as NaN."
         )
     if np.isinf(value):
         return ValueError(

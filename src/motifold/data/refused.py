@@ -1,4 +1,4 @@
-"""What is told from afar to be no table of numbers, in words of ours."""
+"""What is told from afar to be no table of numbers, or no model, in words of ours."""
 
 from __future__ import annotations
 
@@ -6,10 +6,21 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+
+def check_model(model: Any) -> None:
+    """Raise for what is no estimator, such as data that was given first, and for one not fitted."""
+    if not hasattr(model, "fit"):
+        raise TypeError(
+            f"model must be a fitted CNMF, not of type {type(model).__name__}: the model comes "
+            "first, then X."
+        )
+    check_is_fitted(model)
 
 
 def refuse_no_table(X: Any, name: str) -> None:
-    """Raise for a name of a file, for text, dates and durations, and for other than two axes."""
+    """Raise for a name of a file, for text, dates and complex numbers, for other than two axes."""
     if isinstance(X, (str, PathLike)):
         raise TypeError(
             f"{name} is the name of a file, {str(X)!r}, not what is in it. Read it first: "
@@ -21,6 +32,11 @@ def refuse_no_table(X: Any, name: str) -> None:
         raise TypeError(
             f"{name} holds {what} (dtype {dtype}), first at row 0, column 0; it must hold "
             "nonnegative numbers. Convert it first, e.g. with astype(float)."
+        )
+    if isinstance(dtype, np.dtype) and dtype.kind == "c":
+        raise ValueError(
+            f"Complex data not supported: {name} has dtype {dtype}. Of a spectrogram give the "
+            f"magnitudes: np.abs({name})."
         )
     if axes == 1:
         raise ValueError(

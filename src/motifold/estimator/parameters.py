@@ -52,6 +52,14 @@ class Parameters(BaseEstimator):
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
     }
 
+    def _validate_params(self) -> None:
+        if isinstance(self.n_lags, str):
+            raise ValueError(
+                f"n_lags counts time bins, and {self.n_lags!r} is text. With the rate of a "
+                f"recording (motifold.io.read), recording.bins({self.n_lags!r}) counts them."
+            )
+        super()._validate_params()
+
     def __init__(
         self,
         n_components: int,

@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 import numpy as np
 from scipy.io import savemat
-from sklearn.utils.validation import check_is_fitted
 
+from motifold.data.refused import check_model
 from motifold.engines.cuda.place import on_host
 from motifold.estimator import CNMF
 from motifold.exports.axes import Axes
@@ -60,7 +60,7 @@ def export_mat(model: CNMF, path: str | PathLike[str]) -> None:
     ...     scipy.io.loadmat(path)["W"].shape
     (3, 2, 4)
     """
-    check_is_fitted(model)
+    check_model(model)
     axes = Axes.of(model)
     W, H = seqnmf_layout(model)
     background = _background(model)
@@ -102,7 +102,7 @@ def export_npz(model: CNMF, path: str | PathLike[str]) -> None:
     ...     np.load(path)["components"].shape
     (2, 4, 3)
     """
-    check_is_fitted(model)
+    check_model(model)
     axes = Axes.of(model)
     arrays: dict[str, Any] = {
         "components": on_host(model.components_),
@@ -151,7 +151,7 @@ def export_csv(model: CNMF, folder: str | PathLike[str]) -> None:
     ...     (path / "activations.csv").read_text().split()[0]
     'bin,segment,time,motif0,motif1'
     """
-    check_is_fitted(model)
+    check_model(model)
     place, axes = Path(folder), Axes.of(model)
     place.mkdir(parents=True, exist_ok=True)
     components, H = on_host(model.components_), on_host(model.activations_)

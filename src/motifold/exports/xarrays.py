@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from motifold.data.refused import check_model
 from motifold.engines.cuda.place import on_host
 from motifold.estimator import CNMF
 from motifold.exports.axes import Axes
@@ -14,7 +14,7 @@ from motifold.exports.axes import Axes
 
 def to_xarray(model: CNMF) -> Any:
     """Motifs and activations with named axes and units; what ``CNMF.to_xarray`` gives."""
-    check_is_fitted(model)
+    check_model(model)
     try:
         import xarray
     except ImportError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
+from motifold.data.refused import check_model
 from motifold.engines.cpu.threads import Workers
 from motifold.engines.cpu.toeplitz import windows
 from motifold.findings.hidden import known_activations
@@ -135,7 +135,7 @@ def start_agreement(model: Any) -> StartAgreement | None:
     >>> found.n_starts, 1 <= found.agreeing <= 5
     (5, True)
     """
-    check_is_fitted(model)
+    check_model(model)
     if model.start_losses_ is None:
         return None
     return agreement_of(model.start_losses_, model.beta_loss)

@@ -9,11 +9,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
 from motifold.data.masked import with_nan
 from motifold.data.observed import Shares, observed_shares
+from motifold.data.refused import check_model
 from motifold.data.sources import is_stored
 from motifold.data.validation import check_mask, is_list_of_segments, is_sparse
 from motifold.estimator import CNMF
@@ -52,12 +52,7 @@ class Decomposition:
         mask: Any = None,
     ) -> Decomposition:
         """Checked; no activations means those, and the segments, of the training data."""
-        if not hasattr(model, "fit"):
-            raise TypeError(
-                f"model must be a fitted CNMF, not of type {type(model).__name__}: the model comes "
-                "first, then X."
-            )
-        check_is_fitted(model)
+        check_model(model)
         if activations is None:
             activations = model.activations_
             lengths = model.lengths_ if lengths is None else lengths

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from motifold.data.refused import check_model
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
 from motifold.findings.calibration import FDR, calibrated
@@ -132,7 +132,7 @@ def find_events(
     >>> find_events(model, rate=10, starts=[100.0])["time"].tolist()
     [100.5, 102.0, 104.3]
     """
-    check_is_fitted(model)
+    check_model(model)
     if isinstance(rate, str) or not rate > 0:
         raise ValueError(f"rate must be a positive number (time bins per second), not {rate!r}.")
     threshold, fdr = _checked_rule(threshold, fdr, with_data=X is not None)

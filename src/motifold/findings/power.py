@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from motifold.data.refused import check_model
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
@@ -65,7 +65,7 @@ def explained_power(
     model, X = model_first("explained_power", model, X)
     if kind not in ("share", "alone", "unique"):
         raise ValueError(f'kind must be "share", "alone" or "unique", not {kind!r}.')
-    check_is_fitted(model)
+    check_model(model)
     motifs = checked_motifs(model)
     arrays = checked_data(X, motifs, lengths, segments, signed=is_signed(model))
     if activations is None:

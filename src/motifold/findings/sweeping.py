@@ -282,6 +282,11 @@ def _values(name: str, given: Any) -> list[Any]:
     ]
     if not values:
         raise ValueError(f"sweep: the list of values of {name} is empty.")
+    if name in ("n_components", "n_lags") and not all(isinstance(v, int) and v > 0 for v in values):
+        raise ValueError(
+            f"sweep: {name} must be a whole number of 1 or more, or several such as range(1, 6), "
+            f"not {given!r}."
+        )
     return values
 
 

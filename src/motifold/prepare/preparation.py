@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from motifold.data import Segments
+from motifold.data.refused import check_model
 from motifold.prepare.base import Step
 from motifold.prepare.baseline import SubtractBaseline
 from motifold.prepare.scaling import ScaleFeatures
@@ -209,6 +210,6 @@ def to_pipeline(model: Any) -> Pipeline:
     >>> [name for name, _ in to_pipeline(model).steps]
     ['cnmf']
     """
-    check_is_fitted(model)
+    check_model(model)
     before = [] if model.preparation_ is None else [("preparation", model.preparation_)]
     return Pipeline([*before, ("cnmf", model)])

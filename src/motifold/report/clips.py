@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
+from motifold.data.refused import check_model
 from motifold.estimator import CNMF
 from motifold.files import check_writable, refuse_replacing, write_whole
 from motifold.findings.decomposition import Decomposition
@@ -86,7 +86,7 @@ def write_sound(
     >>> rate, round(len(clip) / rate, 1)
     (4000, 1.0)
     """
-    check_is_fitted(model)
+    check_model(model)
     refuse_replacing(path, recording.source)
     check_writable(path)
     K = len(model.components_)

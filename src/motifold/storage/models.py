@@ -34,9 +34,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib import format as npy
-from sklearn.utils.validation import check_is_fitted
 
 from motifold import __version__
+from motifold.data.refused import check_model
 from motifold.estimator import CNMF
 from motifold.files import write_npz, written_whole
 from motifold.files.archive import check_stored, members_of
@@ -101,7 +101,7 @@ def save(model: CNMF, path: str | os.PathLike[str]) -> None:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(os.path.join(folder, "model.npz"))
     """
-    check_is_fitted(model)
+    check_model(model)
     params, left_out = storable(model.get_params(deep=False))
     header = {
         "format": FORMAT,

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from motifold.data.facts import bad_value
 from motifold.data.masked import refuse_masked
+from motifold.data.refused import check_model
 from motifold.engines.cuda.place import kind_of
 from motifold.estimator import CNMF
 from motifold.kernels.streaming import follow, settle
@@ -98,7 +98,7 @@ class Stream:
     """
 
     def __init__(self, model: CNMF, latency: int | None = None) -> None:
-        check_is_fitted(model)
+        check_model(model)
         _refuse(model)
         K, L, N = model.components_.shape
         if latency is None:
