@@ -17,9 +17,9 @@ from motifold.data.sources import is_stored
 from motifold.data.sources.stored import float_dtype
 from motifold.engines.cpu.spectral import bytes_of_spectra
 
-# Beside what grows with T: sums over groups of blocks and their like, in motifs (N, L, K) of double
-# precision, and Grams (L·K)²; buffers of a thread; of a list of missing entries, each.
-_MOTIFS, _GRAMS, _THREAD, _HIDDEN = 20, 6, 2**23, 30
+# Beside what grows with T: sums over groups of blocks and their like, in motifs (N, L, K), and
+# Grams (L·K)² of double precision; buffers of a thread; of a list of missing entries, each.
+_MOTIFS, _GRAMS, _THREAD, _HIDDEN = 48, 6, 2**23, 30
 # Of a recording on disk, beside the rows that are held: units that are read ahead.
 _AHEAD = 2**25
 _REMEDIES = {
@@ -99,7 +99,7 @@ class Sizes:
         coupled = int(self.coupled) + int(self.n_missing > 0)
         held = 0 if room is None else min(room, T * N * size + _AHEAD)
         spectra = 0 if self.sparse else bytes_of_spectra(N, T, K, L, size)
-        statistics = 8 * (_MOTIFS * N * L * K + _GRAMS * (L * K) ** 2)
+        statistics = size * _MOTIFS * N * L * K + 8 * _GRAMS * (L * K) ** 2
         return Demand(
             bytes_of_activations(
                 T, K, size, accelerated=self.accelerated, more=self.n_more, coupled=coupled

@@ -16,15 +16,17 @@ from motifold.engines.cpu.threads import Workers
 from motifold.engines.cuda.place import Place
 from motifold.engines.demand import Demand, Sizes, bytes_copied, fitted_dtype
 from motifold.estimator.border import Border
-from motifold.solvers import find_solver
+from motifold.solvers import ANLS, MU, find_solver
 
 if TYPE_CHECKING:
     from motifold.forecast import Estimate
     from motifold.forecast.excerpts import Whole
     from motifold.forecast.foretelling import Where
 
-# Arrays as long as the activations that these solvers take beside those of a fit.
-_MORE_ARRAYS = {"mu": 4}
+# Arrays as long as the activations that these take beside those of a fit: MU, a background (motifs
+# are updated beside it), the best start so far of a loss by ratios; in double precision a leap of
+# exact ANLS.
+_MU, _BACKGROUND, _BEST, _LEAP = 4, 6, 4, 6
 
 
 class Estimating(Border):
@@ -46,8 +48,8 @@ class Estimating(Border):
 
         Excerpts of X are fitted with the same parameters, to their end and for some iterations;
         a small cost model takes their times to all of X. Of what is on disk only those excerpts
-        are read. The model is left as it is. A whole fit was within a factor of two on nearly all
-        of the benchmarks' problems (How-to, How long will it take).
+        are read. The model is left as it is. A whole fit was within a factor of two on most of
+        the problems measured; a range says where it may be (How-to, How long will it take).
 
         Parameters
         ----------
@@ -161,11 +163,19 @@ class Estimating(Border):
             dtype,
             accelerated=self.acceleration is not None,
             coupled=self.x_ortho > 0 or self.ortho_H > 0,
-            n_more=_MORE_ARRAYS.get(self._solver_name().lower(), 0),
+            n_more=self._more_arrays(dtype.itemsize),
             n_threads=n_threads,
             n_missing=missing,
             sparse=sparse,
         )
+
+    def _more_arrays(self, itemsize: int) -> int:
+        loss = self._loss()
+        solver = find_solver(self.solver, loss, signed=bool(self.allow_negative))
+        more = _MU * isinstance(solver, MU) + _BACKGROUND * bool(self.background)
+        more += _BEST * (loss.by_ratios and self.n_init > 1)
+        exact = isinstance(solver, ANLS) and solver.h_passes == "exact"
+        return more + _LEAP * exact * 8 // itemsize
 
 
 def _is_table(X: Any) -> bool:
