@@ -52,14 +52,6 @@ class Parameters(BaseEstimator):
         "memory_limit": [str, Interval(Real, 0, None, closed="neither"), None],
     }
 
-    def _validate_params(self) -> None:
-        if isinstance(self.n_lags, str):
-            raise ValueError(
-                f"n_lags counts time bins, and {self.n_lags!r} is text. With the rate of a "
-                f"recording (motifold.io.read), recording.bins({self.n_lags!r}) counts them."
-            )
-        super()._validate_params()
-
     def __init__(
         self,
         n_components: int,
@@ -134,6 +126,11 @@ class Parameters(BaseEstimator):
 
     def _validate_params(self) -> None:
         """Raise unless each parameter is what it may be."""
+        if isinstance(self.n_lags, str):
+            raise ValueError(
+                f"n_lags counts time bins, and {self.n_lags!r} is text. With the rate of a "
+                f"recording (motifold.io.read), recording.bins({self.n_lags!r}) counts them."
+            )
         super()._validate_params()
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, Integral) and abs(int(value)) > _LARGEST:
