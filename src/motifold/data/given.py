@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -12,6 +15,10 @@ from scipy.sparse import issparse
 from motifold.data.spike_lists import looks_like_spikes
 
 _MOST_ROWS = 10**7  # of two columns that are looked at
+# What a recording brings beside X, by the names that arguments have.
+_BROUGHT = "lengths", "mask", "rate", "starts", "feature_axis", "feature_names"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -68,15 +75,61 @@ def unpacked(
 
     ``signed``: values may be below zero. ``memory_limit``: what is larger stays on disk.
     """
-    if hasattr(X, "checked") and hasattr(X, "feature_names"):
+    if _is_recording(X):
         _refuse("the recording", lengths, segments)
         found = X.checked("keep" if signed else None, memory_limit=memory_limit)
         mask = found.mask if mask is None else mask
         return Given((found.X, found.lengths, None, mask), X.feature_names, origin_of(X))
-    if type(X).__module__.partition(".")[0] == "pynapple":
+    if _is_pynapple(X):
         return _of_pynapple(X, lengths, segments, mask)
     _warn_if_spikes(X)
     return Given((X, lengths, segments, mask))
+
+
+def takes_recordings(function: Function) -> Function:
+    """For a function of X: a recording (or a TsdFrame) in its place brings what else it takes.
+
+    What the caller gives by name counts.
+    """
+    signature = inspect.signature(function)
+    name = next(name for name in ("X", "signal") if name in signature.parameters)
+    brought = [word for word in _BROUGHT if word in signature.parameters]
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        try:
+            given = signature.bind_partial(*args, **kwargs)
+        except TypeError:
+            return function(*args, **kwargs)  # Python's own words
+        recording = _recording_of(given.arguments.get(name))
+        if recording is None:
+            return function(*args, **kwargs)
+        said = given.arguments
+        if getattr(recording, "lengths", None) is not None:
+            _refuse("the recording", said.get("lengths"), said.get("segments"))
+        said[name] = recording.X
+        for word in brought:
+            found = getattr(recording, word, None)
+            if said.get(word) is None and found is not None:
+                said[word] = found
+        return function(*given.args, **given.kwargs)
+
+    return called  # type: ignore[return-value]
+
+
+def _recording_of(X: Any) -> Any:
+    """X as something with a clock of its own; None of a plain array."""
+    if _is_recording(X):
+        return X
+    return _series(X) if _is_pynapple(X) else None
+
+
+def _is_recording(X: Any) -> bool:
+    return hasattr(X, "checked") and hasattr(X, "feature_names")
+
+
+def _is_pynapple(X: Any) -> bool:
+    return type(X).__module__.partition(".")[0] == "pynapple"
 
 
 def origin_of(recording: Any) -> dict[str, Any]:
@@ -131,7 +184,8 @@ def series_of(frame: Any) -> TimeSeries:
     )
 
 
-def _of_pynapple(X: Any, lengths: Any, segments: Any, mask: Any) -> Given:
+def _series(X: Any) -> TimeSeries:
+    """Of a frame; other objects of pynapple are refused by name."""
     kind = type(X).__name__
     if kind == "TsGroup":
         raise TypeError(
@@ -141,8 +195,12 @@ def _of_pynapple(X: Any, lengths: Any, segments: Any, mask: Any) -> Given:
         )
     if kind not in ("TsdFrame", "Tsd"):
         raise TypeError(f"X must be an array, a recording, a TsdFrame or a Tsd, not a {kind}.")
+    return series_of(X)
+
+
+def _of_pynapple(X: Any, lengths: Any, segments: Any, mask: Any) -> Given:
+    kind, found = type(X).__name__, _series(X)
     _refuse(f"the {kind}", lengths, segments)
-    found = series_of(X)
     origin: dict[str, Any] = {"source": f"the pynapple {kind}", "rate": found.rate, "options": {}}
     origin["starts"] = list(found.starts)
     return Given((found.X, found.lengths, None, mask), found.names, origin)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motifold.data import Segments
+from motifold.data.given import takes_recordings
 from motifold.data.masked import with_nan
 from motifold.data.validation import check_recording, is_list_of_segments, is_sparse
 from motifold.findings.events import checked_starts
@@ -53,6 +54,7 @@ class EventAverage:
 
 
 @rate_by_place
+@takes_recordings
 def event_triggered_average(
     signal: Any,
     events: Table,

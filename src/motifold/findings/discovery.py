@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from motifold.data.given import takes_recordings
 from motifold.estimator import CNMF
 from motifold.files import fingerprint_of_all
 from motifold.findings.discovering import PARTS, Work
@@ -171,6 +172,7 @@ class Discovery:
         return int((mass > 0.1 * mass.max()).sum()) if mass.any() else 0
 
 
+@takes_recordings
 def discover(
     X: Any,
     *,
@@ -199,7 +201,7 @@ def discover(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
         Not negative. It is held in memory, dense, a few times.
     n_lags : int
         Length of the window of a motif, in bins: longer than the motifs.

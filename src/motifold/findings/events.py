@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from motifold.data.given import takes_recordings
 from motifold.data.refused import check_model
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
@@ -24,6 +25,7 @@ _COLUMNS = (
 _ENDLESS = 2.0**53  # bins: longer than any recording
 
 
+@takes_recordings
 def find_events(
     model: CNMF,
     activations: Any = None,
@@ -75,7 +77,7 @@ def find_events(
     mask : array-like of bool, of shape (n_samples, n_features), or None
         True where the recording was observed. Of the training data the model knows it
         (``observed_``); give it with the activations of another recording.
-    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
+    X : array-like or sparse matrix of shape (n_samples, n_features), list, Recording, or None
         The recording, as it was fitted (prepared), NaN where an entry is missing. Without
         ``activations`` they are found in it. The table has ``explained`` then.
     threshold : float or None, default=None

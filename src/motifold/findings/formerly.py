@@ -20,7 +20,7 @@ def model_first(function: str, model: Any, X: Any) -> tuple[CNMF, Any]:
     if not isinstance(X, CNMF):
         return model, X
     told = f"{function}(X, model) is {function}(model, X) now, as with all functions of both."
-    warnings.warn(f"{told} {_LATER}", FutureWarning, stacklevel=3)
+    warnings.warn(f"{told} {_LATER}", FutureWarning, stacklevel=4)
     return X, model
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from motifold.data import Segments
+from motifold.data.given import takes_recordings
 from motifold.data.held_out import HoldOut
 from motifold.data.validation import is_list_of_segments
 from motifold.files import fingerprint_of_all
@@ -17,6 +18,7 @@ _MOTIFS_PER_BLOCK = 20  # length of a block, in motifs, below which fewer blocks
 _LEAST_MOTIFS = 2  # and below which there is nothing to test on
 
 
+@takes_recordings
 def hold_out(
     X: Any,
     fraction: float = 0.3,

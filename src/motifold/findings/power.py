@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from motifold.data.given import takes_recordings
 from motifold.data.refused import check_model
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
@@ -14,6 +15,7 @@ from motifold.findings.formerly import model_first
 from motifold.findings.overlap import Floats, checked_data, checked_motifs, is_signed
 
 
+@takes_recordings
 def explained_power(
     model: CNMF,
     X: Any,
@@ -38,7 +40,7 @@ def explained_power(
     ----------
     model : CNMF
         A fitted model.
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
     activations : array-like of shape (n_samples, n_components) or None
         Those of X; None means ``model.transform(X)``.
     lengths, segments

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from motifold.data.given import takes_recordings
 from motifold.findings.overlap import Floats, checked_motifs
 from motifold.findings.prepared import Prepared
 from motifold.findings.pursuit import Train
@@ -53,6 +54,7 @@ class EventFit:
     variance: list[float]
 
 
+@takes_recordings
 def refit_events(
     model: Any,
     X: Any,
@@ -78,7 +80,7 @@ def refit_events(
     ----------
     model : CNMF or array-like of shape (n_components, n_lags, n_features)
         A fitted model, or motifs to begin with.
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
     rate : float, default=1
         Time bins per second; with 1, seconds are bins.
     rounds : int, default=5

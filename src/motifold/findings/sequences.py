@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from motifold.data.given import takes_recordings
 from motifold.findings.overlap import Floats, checked_motifs
 from motifold.findings.prepared import Prepared
 from motifold.findings.pursuit import match
@@ -93,6 +94,7 @@ def verdicts_of(p_recurrence: Floats, p_order: Floats, alpha: float) -> list[Ver
     ]
 
 
+@takes_recordings
 def sequence_test(
     X: Any,
     components: Any,
@@ -120,7 +122,7 @@ def sequence_test(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
         Held-out data.
     components : CNMF or array-like of shape (n_components, n_lags, n_features)
         A fitted model, or its motifs.

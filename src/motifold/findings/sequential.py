@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csc_array, issparse
 from sklearn.base import clone
 
+from motifold.data.given import takes_recordings
 from motifold.data.validation import check_recording
 from motifold.estimator import CNMF
 from motifold.findings.formerly import model_first
@@ -51,6 +52,7 @@ class Sequenciness:
     explained_features: Floats
 
 
+@takes_recordings
 def sequenciness(
     model: CNMF,
     X: Any,
@@ -74,7 +76,7 @@ def sequenciness(
     ----------
     model : CNMF
         What to fit: its parameters count, a fit it may have does not.
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
     n_shuffles : int, default=10
         Number of shuffled copies of either kind; their median counts.
     lengths, segments

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from motifold.data.given import takes_recordings
 from motifold.data.masked import has_masked
 from motifold.data.observed import LEAST_OBSERVED
 from motifold.data.validation import check_masked_recording
@@ -85,6 +86,7 @@ class Significance:
         return self.table.to_pandas()
 
 
+@takes_recordings
 def significance(
     X: Any,
     components: Any,
@@ -112,7 +114,7 @@ def significance(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
         Held-out data.
     components : CNMF or array-like of shape (n_components, n_lags, n_features)
         A fitted model, or its motifs. Of data below zero give the model.

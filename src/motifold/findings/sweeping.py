@@ -15,6 +15,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
 from motifold.data import Segments
+from motifold.data.given import takes_recordings
 from motifold.data.validation import check_masked_recording
 from motifold.engines.cpu.threads import free_cores
 from motifold.engines.cuda import sharing
@@ -147,6 +148,7 @@ class Sweep:
         return find_crossover(self.table)
 
 
+@takes_recordings
 def sweep(
     X: Any,
     *,
@@ -175,7 +177,7 @@ def sweep(
 
     Parameters
     ----------
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
     n_seeds : int, default=10
         Runs for each point of the grid.
     path : path or None, default=None

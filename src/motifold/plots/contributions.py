@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.gridspec import GridSpec
 
+from motifold.data.given import takes_recordings
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Contributions, Decomposition
 from motifold.plots.ordering import Order, order_of_fit
@@ -32,6 +33,7 @@ _PALE = 0.6  # of white upon a bar
 
 
 @in_style
+@takes_recordings
 def plot_contributions(
     model: CNMF,
     X: Any = None,
@@ -63,7 +65,7 @@ def plot_contributions(
     ----------
     model : CNMF
         A fitted model.
-    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
+    X : array-like or sparse matrix of shape (n_samples, n_features), list, Recording, or None
         The recording; None puts the reconstruction in its place. NaN, a missing entry, is drawn
         grey and does not count.
     activations, lengths

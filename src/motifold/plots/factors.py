@@ -13,6 +13,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.gridspec import GridSpec
 from matplotlib.image import AxesImage
 
+from motifold.data.given import takes_recordings
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
 from motifold.plots.decimate import envelope
@@ -56,6 +57,7 @@ class _Panels:
 
 
 @in_style
+@takes_recordings
 def plot_factors(
     model: CNMF,
     X: Any = None,
@@ -91,7 +93,7 @@ def plot_factors(
     ----------
     model : CNMF
         A fitted model.
-    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
+    X : array-like or sparse matrix of shape (n_samples, n_features), list, Recording, or None
         The recording; None leaves the data out. NaN, a missing entry, is drawn grey.
     activations : array-like of shape (n_samples, n_components), list of such arrays, or None
         Those of X. None means those of the training data; for another recording give

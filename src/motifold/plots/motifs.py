@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure, SubFigure
 
+from motifold.data.given import takes_recordings
 from motifold.findings.decomposition import stacked
 from motifold.findings.overlap import checked_motifs
 from motifold.plots.ordering import Order, order_of_motifs
@@ -29,6 +30,7 @@ _LEAST = 0.6  # inches of its width in a paper
 
 
 @in_style
+@takes_recordings
 def plot_motifs(
     components: Any,
     X: Any = None,
@@ -51,7 +53,7 @@ def plot_motifs(
     ----------
     components : CNMF or array-like of shape (n_components, n_lags, n_features)
         A fitted model, or its motifs.
-    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or None
+    X : array-like or sparse matrix of shape (n_samples, n_features), list, Recording, or None
         The recording, by which it is judged whether features have an order of their own; None
         judges by the motifs.
     rate : float or None

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from motifold.data import Segments
+from motifold.data.given import takes_recordings
 from motifold.data.validation import is_list_of_segments
 from motifold.findings.decomposition import stacked
 from motifold.findings.profiles import FeatureOrder, sort_features
@@ -34,6 +35,7 @@ _NO_MOTIF = "0.85"  # the grey of features that are in none
 
 
 @in_style
+@takes_recordings
 def plot_raster(
     model: Any = None,
     X: Any = None,
@@ -59,7 +61,7 @@ def plot_raster(
     ----------
     model : CNMF or array-like of shape (n_components, n_lags, n_features)
         A fitted model, or motifs, by which the features are sorted.
-    X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
         The recording.
     order : FeatureOrder or None
         As from ``motifold.sort_features``, in place of a model.

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from motifold.data import Segments
+from motifold.data.given import takes_recordings
 from motifold.findings.decomposition import Decomposition, stacked
 from motifold.plots.ordering import Order, order_of_fit, order_of_motifs
 from motifold.plots.printed import Style, in_style
@@ -32,6 +33,7 @@ Rows = Callable[[int, int], npt.NDArray[Any]]  # bins a to b of a recording
 
 
 @in_style
+@takes_recordings
 def plot_reconstruction(
     model: Any = None,
     X: Any = None,
@@ -59,7 +61,7 @@ def plot_reconstruction(
     ----------
     model : CNMF
         A fitted model.
-    X : array-like or sparse matrix of shape (n_samples, n_features), or list of such
+    X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
         The recording. NaN, a missing entry, is drawn grey.
     activations, lengths
         As in ``plot_factors``: for a recording that the model was not fitted to, give
