@@ -30,6 +30,7 @@ FLOORS = [
     ["motifold.report", "motifold.reproduce"],
     ["motifold.explorer"],
     ["motifold.cli", "motifold.demo"],
+    ["motifold.__main__"],
 ]
 LATE = {
     ("motifold.estimator.applying", "motifold.storage.models"),  # inside CNMF.save

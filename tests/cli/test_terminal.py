@@ -85,7 +85,7 @@ def test_a_name_does_not_pretend_to_be_a_line(tmp_path):
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
 def test_no_room_for_what_is_printed(tmp_path):
     np.save(tmp_path / "a.npy", np.ones((20, 3)))
-    command = [sys.executable, "-m", "motifold.cli", "info", str(tmp_path / "a.npy")]
+    command = [sys.executable, "-m", "motifold", "info", str(tmp_path / "a.npy")]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 3, done.stderr

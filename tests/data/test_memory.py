@@ -12,14 +12,14 @@ from motifold.data.memory import bytes_of, machine_bytes, room_for_rows
 
 @pytest.mark.parametrize(
     ("said", "expected"),
-    [("4GB", 4 * 10**9), ("512 MiB", 2**29), ("1.5g", 15 * 10**8), (".5 kB", 500), (7.0, 7)],
+    [("4GB", 4 * 10**9), ("512 MiB", 2**29), ("1.5g", 15 * 10**8), (".5 kB", 500), (700.0, 700)],
 )
 def test_sizes(said, expected):
     assert bytes_of(said) == expected
 
 
 @pytest.mark.parametrize(
-    "said", ["", "GB", "4 apples", "-1GB", "1e999", 0, -5.0, float("nan"), True]
+    "said", ["", "GB", "4 apples", "-1GB", "1e999", 0, 4, -5.0, float("nan"), True]
 )
 def test_what_is_no_size(said):
     with pytest.raises(ValueError, match="memory_limit must be a size such as"):

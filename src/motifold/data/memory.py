@@ -11,7 +11,7 @@ from pathlib import Path
 
 # Of the machine's memory, where nothing is said: others live there, too.
 _SHARE = 0.5
-_ALL = 2**60  # more than any machine has
+_LEAST, _ALL = 100, 2**60  # bytes: less is meant in GB, more no machine has
 _UNITS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 # Arrays of the size of the activations that a fit takes at most, by bytes of a number; what must
 # be left for rows of X.
@@ -48,7 +48,7 @@ def bytes_of(limit: str | float | None) -> int:
         nbytes, found = float(limit), True
     if found and nbytes == math.inf:
         return _ALL
-    if not found or not 1 <= nbytes < _ALL:
+    if not found or not _LEAST <= nbytes < _ALL:
         raise ValueError(
             f'memory_limit must be a size such as "4GB" or "512MB", a number of bytes, or None, '
             f"not {limit!r}."
