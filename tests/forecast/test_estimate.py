@@ -331,3 +331,23 @@ def test_seconds_are_about_right():
     found = model.estimate(X)
     took = model.fit(X).history_.seconds[-1]
     assert 1 / 4 < found.fit_seconds / took < 4
+
+
+def test_slow_iterations_are_not_waited_for(monkeypatch):
+    """Those of an exact solver may take seconds each: two of them tell what they take."""
+    seen = []
+
+    def fitted(model, excerpt, callback, **parameters):
+        for m in range(1, 40):
+            seen.append(m)
+            callback(SimpleNamespace(iteration=m, seconds=5.0 * m, kkt_residual=0.1))
+
+    class Slow:
+        @property
+        def seconds(self):
+            return 5.0 * len(seen)
+
+    monkeypatch.setattr(flown, "_fitted", fitted)
+    monkeypatch.setattr(flown, "Clock", Slow)
+    found = flown.probe(CNMF(K, L), Whole.of(X).excerpt(500, L), 1.0)
+    assert (len(seen), found.iteration) == (2, 5.0)

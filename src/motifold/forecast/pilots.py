@@ -20,6 +20,8 @@ from motifold.solvers.base import leaves_zero
 # Iterations of a probe: so many at least, from which on one sees how the KKT residual falls, and at
 # most. The first of them have their own ways (a start on a part, squared error instead of ratios).
 _LEAST, _MOST, _FIRST = 8, 40, 3
+# Where they are slow so few do, once they took so many seconds.
+_FEW, _TOO_LONG = 2, 3.0
 # To be ready: so many iterations and a last solve, for so many seconds.
 _TO_BE_READY, _READY = 4, 0.1
 # The power of their number by which a KKT residual falls, where nothing is known yet: of steps that
@@ -85,8 +87,9 @@ def _run(model: Any, excerpt: Excerpt, seconds: float, most: float) -> Pilot:
 
     def note(state: Any) -> bool:
         noted.append((state.iteration, state.seconds, float(state.kkt_residual)))
-        n = len(noted)
-        if n >= most or (n >= _LEAST and clock.seconds > seconds):
+        n, late = len(noted), clock.seconds > seconds
+        slow = n >= _FEW and clock.seconds > _TOO_LONG
+        if n >= most or (n >= _LEAST and late) or slow:
             raise _Enough
         return False
 
