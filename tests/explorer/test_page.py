@@ -97,7 +97,6 @@ def opened(browser, url):
     tab.get_by_text("motif 0 ·").wait_for()
     wait_until(tab, lambda: len(tab.evaluate(PICTURES)) >= 2)
     tab.wait_for_load_state("networkidle")
-    tab.wait_for_timeout(500)  # the first view tells its range, which would undo a click before it
     yield tab
     context.close()
 

@@ -79,6 +79,26 @@ def test_the_view_follows_the_event(page, session):
     assert len(seen) == 5
 
 
+def test_a_view_that_was_left_does_not_come_back(page):
+    """On a slow machine the browser's word of it may arrive after the click."""
+    charts = page.charts
+    before = charts.range.x_range
+    charts.look_at(0.0, 2.0)
+    charts.range.event(x_range=before, y_range=charts.range.y_range)
+    assert charts.range.x_range == (0.0, 2.0)
+    charts.range.event(x_range=before, y_range=charts.range.y_range)  # somebody goes there
+    assert charts.range.x_range == before
+
+
+def test_wherever_one_moves_from_there_one_stays(page):
+    charts = page.charts
+    before = charts.range.x_range
+    charts.look_at(0.0, 2.0)
+    for x_range in ((3.0, 5.0), before):
+        charts.range.event(x_range=x_range, y_range=charts.range.y_range)
+        assert charts.range.x_range == x_range
+
+
 def test_an_event_that_is_none_any_more_is_let_go(page, session):
     weakest = int(np.argmin(session.occurrences(0).strengths))
     page.closer.show((0, weakest), None)

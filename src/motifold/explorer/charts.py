@@ -30,9 +30,11 @@ _FIRST_VIEW = 60  # motifs, end to end, that the first view holds at least
 _NAMED = 40  # features in view, up to which they have their names at the axis
 _NAMES = 20  # at most, or they would lie over one another
 _LANE_PIXELS, _LANES_LEAST, _LANES_MOST = 56, 170, 620
+_LATE = 2000  # milliseconds in which a busy browser may still tell of a view that was left
 _TOOLS = ["xpan", "xwheel_zoom", "box_zoom", "reset"]
 _FONT = {"labels": "9pt", "ticks": "8.5pt", "title": "10pt"}
 
+Range = tuple[float, float]
 Tick = hv.streams.Stream.define("Tick", count=0)
 
 
@@ -54,9 +56,11 @@ class Charts:
         self.selected: tuple[int, int] | None = None  # motif and number of the event
         self.marks: Marks = marks_in(session, 0, 1)
         self._figures: dict[str, Any] = {}
+        self._left: tuple[Range, Range] | None = None  # the view that was left, and for which
         start = self._first_view()
         N = session.subject.fit.shape[1]
         self.range = hv.streams.RangeXY(x_range=start, y_range=(0.0, float(N)))
+        self.range.add_subscriber(self._told)
         self._tick = Tick()
         self.panels = self._built(start, N)
         self.tap = hv.streams.Tap(source=self._lanes)
@@ -82,9 +86,38 @@ class Charts:
         end = self.session.subject.clock.end
         width = min(right - left, end)
         left = min(max(0.0, left), end - width)
+        self._left = moved = self.range.x_range, (left, left + width)
+        self._move(left, left + width)
+        if self._document is not None:
+            self._document.add_timeout_callback(lambda: self._settled(moved), _LATE)
+
+    @property
+    def _document(self) -> Any:
+        """The page's; None before it is shown."""
+        return next((figure.document for figure in self._figures.values()), None)
+
+    def _settled(self, moved: tuple[Range, Range]) -> None:
+        if self._left is moved:
+            self._left = None
+
+    def _move(self, left: float, right: float) -> None:
         for figure in self._figures.values():
-            figure.x_range.update(start=left, end=left + width)
-        self.range.event(x_range=(left, left + width), y_range=self.range.y_range)
+            figure.x_range.update(start=left, end=right)
+        self.range.event(x_range=(left, right), y_range=self.range.y_range)
+
+    def _told(self, x_range: Range | None = None, **_: Any) -> None:
+        """A browser that was busy tells late of the view that was left: once, it is not obeyed."""
+        if self._left is None or x_range is None:
+            return
+        before, now = self._left
+        if tuple(x_range) == before != now:
+            self._left = None
+            if self._document is None:
+                self._move(*now)
+            else:  # not from within what is being told
+                self._document.add_next_tick_callback(lambda: self._move(*now))
+        elif tuple(x_range) != now:  # somebody moved on
+            self._left = None
 
     def at(self, x: float, y: float) -> tuple[int, int] | None:
         """The event that a click on the activations is meant for."""
