@@ -22,7 +22,7 @@ from fuzz.seeds import Seed, make_all, read_list
 ARCHIVES = {"npz", "model", "checkpoint", "sweep store"}
 # Of the time; what a share leaves over goes to the next.
 SHARES = {"files": 0.4, "fits": 0.2, "engines": 0.25, "suite": 0.15}
-_FITS = child.Limits(cpu=60, wall=600.0)
+_FITS = child.Limits(cpu=120, wall=600.0)  # some make two
 
 
 def main(arguments: list[str] | None = None) -> int:

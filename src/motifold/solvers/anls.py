@@ -23,6 +23,8 @@ _ROWS = 16
 _MAX_EXACT_PASSES = 1000
 # Passes after which conjugate gradients go on where they got to, if they have not ended.
 _PASSES_TO_A_LEAP = 20
+# J that falls by no more, in roundings of its own, falls no longer.
+_FLAT = 4
 # Sweeps of HALS where a penalty has made the Gram indefinite.
 _SWEEPS_INSTEAD = 4
 
@@ -84,13 +86,17 @@ class ANLS(SolverOptions):
         C, A, E, padding = statistics.C, statistics.A, statistics.E, statistics.padding
         rows = padding.padded(H)
         l1, l2 = penalties.l1_H, penalties.l2_H
-        made = itertools.count()
+        made, last = itertools.count(), np.inf
 
         def sweep() -> float:
+            nonlocal last
             if exact and next(made) % _PASSES_TO_A_LEAP == _PASSES_TO_A_LEAP - 1:
                 padding.unpad(rows, H)
-                if leap(H, statistics, l1, l2, inner.expired or _never):
-                    padding.padded(H, out=rows)
+                before, last = last, leap(H, statistics, l1, l2, inner.expired or _never)
+                padding.padded(H, out=rows)
+                # Where the best activations are no single ones, H may move on for ever.
+                if before - last <= _FLAT * np.finfo(H.dtype).eps * abs(last):
+                    return 0.0
             return float(pass_H(rows, C, A, E, padding.layout, l1, l2))
 
         passes.repeat(sweep, least)

@@ -23,8 +23,8 @@ Map = Callable[[Array], Array]
 
 def leap(
     H: Array, statistics: HStatistics, l1: Array, l2: Array, expired: Callable[[], bool]
-) -> bool:
-    """Move the positive entries of H towards their best values (changes H); whether J fell.
+) -> float:
+    """Move the positive entries of H towards their best values (changes H); J there, from H = 0 on.
 
     Entries that are zero stay zero. An entry that comes to zero stays there.
     """
@@ -36,6 +36,7 @@ def leap(
 
     old = H.astype(np.float64)
     slope = np.where(free, statistics.gradient(H).astype(np.float64) + l1 + l2 * old, 0.0)
+    value = 0.5 * float(np.vdot(old, slope - statistics.C + l1))
     size = np.diagonal(statistics.A[:, statistics.A.shape[1] // 2]).astype(np.float64) + l2
     with np.errstate(over="ignore", invalid="ignore"):  # of motifs that are next to nothing
         scale = np.where(size > 0, 1 / np.where(size > 0, size, 1.0), 0.0)
@@ -43,10 +44,11 @@ def leap(
         for part in (*_PARTS, _first_bound(old, move)):
             new = np.maximum(old + part * move, 0).astype(H.dtype)
             change = new.astype(np.float64) - old
-            if np.vdot(slope, change) + 0.5 * np.vdot(change, curved(change)) < 0:
+            rise = float(np.vdot(slope, change) + 0.5 * np.vdot(change, curved(change)))
+            if rise < 0:
                 H[...] = new
-                return True
-    return False
+                return value + rise
+    return value
 
 
 def _solution(curved: Map, slope: Array, scale: Array, expired: Callable[[], bool]) -> Array:
