@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import ctypes
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import click
@@ -137,6 +139,33 @@ def test_the_signals_themselves(monkeypatch, number):
     finally:
         signal.signal(signal.SIGINT, interrupt)
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("afterwards", ["works on", "fails"])
+def test_a_signal_that_python_swallows(monkeypatch, number, afterwards):
+    """As in a callback of LLVM's while a kernel is compiled: it is heard nonetheless."""
+    handle = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), number))
+
+    @click.command()
+    def command():
+        handle()
+        if afterwards == "fails":  # numba has nothing to keep
+            raise RuntimeError("no compiled object yet")
+        for _ in range(600):
+            time.sleep(0.1)
+
+    monkeypatch.setattr(main, "get_command", lambda ctx, name: command)
+    hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGTERM)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        answer = run("info")
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
+    assert answer.exit_code == 128 + number, answer.output
+    assert answer.output.strip() == "Interrupted."
+    assert sys.unraisablehook is hook
+    assert signal.getsignal(signal.SIGTERM) is handler
 
 
 SWEEP = """

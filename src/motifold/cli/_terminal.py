@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import io
 import os
 import re
 import signal
+import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +17,7 @@ import click
 
 EXIT_INTERRUPTED = 130  # Ctrl-C
 EXIT_TERMINATED = 143  # SIGTERM
+_AGAIN = 0.1  # seconds until a signal that was swallowed is sent again
 
 # Control characters but tab and newline, what turns the direction of text, and halves of
 # characters: names in files may have them, and a terminal would obey.
@@ -95,10 +99,49 @@ def interruptible() -> Iterator[None]:
         before = signal.signal(signal.SIGTERM, terminate)
     except ValueError:  # not in the main thread: nobody sends signals here
         before = None
+    with _swallowed(terminate) as swallowed:
+        try:
+            yield
+        except KeyboardInterrupt as interrupt:
+            raise ended(interrupt) from None
+        except Exception:
+            if not swallowed:
+                raise
+            raise ended(swallowed[0]) from None  # the error is what came of it
+        finally:
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _swallowed(terminate: Any) -> Iterator[list[KeyboardInterrupt]]:
+    """The interrupts that went nowhere; each is sent again.
+
+    In a callback of C, such as LLVM's when a kernel is compiled, and in ``__del__`` Python prints
+    an exception and goes on: the command would never hear of the signal, or numba would fail for
+    want of what it had compiled.
+    """
+    swallowed: list[KeyboardInterrupt] = []
+    timers: list[threading.Timer] = []
+    told = sys.unraisablehook
+
+    def hook(unraisable: Any) -> None:
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            return told(unraisable)
+        swallowed.append(unraisable.exc_value)
+        number = signal.SIGINT
+        if isinstance(unraisable.exc_value, Terminated):
+            number = signal.SIGTERM
+            signal.signal(number, terminate)
+        # Not now: it would be raised here, and swallowed again.
+        timers.append(threading.Timer(_AGAIN, _thread.interrupt_main, [number]))
+        timers[-1].daemon = True
+        timers[-1].start()
+
+    sys.unraisablehook = hook
     try:
-        yield
-    except KeyboardInterrupt as interrupt:
-        raise ended(interrupt) from None
+        yield swallowed
     finally:
-        if before is not None:
-            signal.signal(signal.SIGTERM, before)
+        sys.unraisablehook = told
+        for timer in timers:
+            timer.cancel()
