@@ -10,7 +10,6 @@ from motifold import CNMF, fit_with_checkpoint
 from motifold.data.sentinels import is_sentinel
 from motifold.findings import (
     event_triggered_average,
-    explained_power,
     find_events,
     sequenciness,
 )
@@ -111,8 +110,6 @@ def test_what_has_no_mask_refuses_them():
     fitted = model().fit(GOOD)
     for use in (
         lambda: sequenciness(model(), MASKED, n_shuffles=1),
-        lambda: explained_power(fitted, MASKED),
-        lambda: explained_power(fitted, [MASKED[:30], MASKED[30:]]),
         lambda: find_events(fitted, np.ma.masked_less(fitted.activations_, 0.1)),
         lambda: model().fit(GOOD, activations_init=np.ma.masked_less(fitted.activations_, 0.1)),
     ):

@@ -49,6 +49,37 @@ def test_segments_and_mask(model, name):
     same(ask(model, WITH_GAP), ask(model, HOLED, mask=MASK, **CUT, **clock))
 
 
+def test_a_mask_where_the_power_is_told(model):
+    found = motifold.explained_power(model, WITH_GAP)
+    same(found, motifold.explained_power(model, HOLED, mask=MASK, **CUT))
+    H = model.transform(HOLED, mask=MASK, **CUT)
+    X_hat = model.inverse_transform(H, **CUT)
+    power, left = (X[MASK] ** 2).sum(), ((X - X_hat)[MASK] ** 2).sum()
+    assert found.sum() == pytest.approx(1 - left / power, rel=1e-5)
+    hidden = np.where(MASK, X, 1e3)  # what is hidden does not matter
+    np.testing.assert_allclose(motifold.explained_power(model, hidden, mask=MASK, **CUT), found)
+    masked = np.ma.masked_array(hidden, ~MASK)
+    np.testing.assert_allclose(motifold.explained_power(model, masked, **CUT), found)
+    parts = [masked[:180], masked[180:]]
+    np.testing.assert_allclose(motifold.explained_power(model, parts), found)
+
+
+def test_sequenciness_says_what_to_do_about_gaps(model):
+    with pytest.raises(ValueError, match="has no mask") as caught:
+        motifold.sequenciness(model, WITH_GAP)
+    assert "mark_junctions(rows)" in str(caught.value)
+
+
+@pytest.mark.parametrize("given", [WHOLE, WITH_GAP], ids=["whole", "with a gap"])
+def test_the_fit_of_a_consensus(model, given):
+    agreed = motifold.find_consensus([model, model])
+    mask = {} if given is WHOLE else {"mask": MASK}
+    found, told = agreed.fit(given, model), agreed.fit(given.X, model, **CUT, **mask)
+    np.testing.assert_array_equal(found.components_, told.components_)
+    np.testing.assert_array_equal(found.activations_, told.activations_)
+    assert found.origin_["starts"] == [5.0, 60.0]
+
+
 def test_segments(model):
     same(motifold.explained_power(model, WHOLE), motifold.explained_power(model, X, **CUT))
     same(motifold.hold_out(WHOLE, gap=L), motifold.hold_out(X, gap=L, **CUT))

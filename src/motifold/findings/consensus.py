@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from motifold.data.given import unpacked
 from motifold.estimator import CNMF
 from motifold.findings.hidden import known_activations
 from motifold.findings.matching import MotifMatch, motif_similarity, unit_norm
@@ -88,7 +89,7 @@ class Consensus:
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or a list of such
+        X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
         model : CNMF
             Its parameters but for ``n_components``, the number of stable motifs.
         **options
@@ -107,7 +108,10 @@ class Consensus:
             )
         copy = clone(model).set_params(n_components=len(stable))
         # The first thing a fit does is to update the motifs: random activations would spoil them.
-        H = activations_of(X, stable, copy, **options)
+        limit = model.memory_limit
+        given = unpacked(X, signed=model.allow_negative, memory_limit=limit, **options)
+        _, lengths, segments, mask = given.data
+        H = activations_of(given.X, stable, copy, lengths=lengths, segments=segments, mask=mask)
         return copy.fit(X, components_init=stable, activations_init=H, **options)
 
 

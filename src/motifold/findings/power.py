@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from motifold.data.given import takes_recordings
+from motifold.data.masked import split_masked
 from motifold.data.refused import check_model
-from motifold.data.validation import check_recording
+from motifold.data.validation import check_masked_recording, check_recording
 from motifold.estimator import CNMF
 from motifold.findings.decomposition import Decomposition
 from motifold.findings.formerly import model_first
@@ -23,6 +24,7 @@ def explained_power(
     *,
     lengths: Any = None,
     segments: Any = None,
+    mask: Any = None,
     kind: Literal["share", "alone", "unique"] = "share",
 ) -> Floats:
     """Share of the power of X that each motif explains; the shares add up.
@@ -43,8 +45,8 @@ def explained_power(
     X : array-like or sparse matrix of shape (n_samples, n_features), list of such, or Recording
     activations : array-like of shape (n_samples, n_components) or None
         Those of X; None means ``model.transform(X)``.
-    lengths, segments
-        As in ``CNMF.fit``.
+    lengths, segments, mask
+        As in ``CNMF.fit``; entries that were not observed count nowhere.
     kind : {"share", "alone", "unique"}, default="share"
         "alone": what each motif would explain if there were no other, Σ(2X·X̂_k − X̂_k²)/ΣX²,
         floored at zero; that of overlapping motifs is counted by all of them. "unique": what would
@@ -69,9 +71,14 @@ def explained_power(
         raise ValueError(f'kind must be "share", "alone" or "unique", not {kind!r}.')
     check_model(model)
     motifs = checked_motifs(model)
-    arrays = checked_data(X, motifs, lengths, segments, signed=is_signed(model))
+    X, mask = split_masked(X, mask)
+    signed = is_signed(model)
+    if mask is None:
+        arrays = checked_data(X, motifs, lengths, segments, signed=signed)
+    else:
+        arrays, _ = check_masked_recording(X, lengths, segments, mask, nonnegative=not signed)
     if activations is None:
-        activations = model.transform(X, lengths=lengths, segments=segments)
+        activations = model.transform(X, lengths=lengths, segments=segments, mask=mask)
     H = np.asarray(activations)
     sizes = [array.shape[0] for array in arrays]
     if H.shape != (sum(sizes), len(motifs)):
@@ -80,8 +87,8 @@ def explained_power(
             f"not {H.shape}."
         )
     # As it was given: only a list has to be stacked.
-    data = check_recording(X, check_values=False, sparse=True)
-    found = Decomposition.of(model, data if len(data) > 1 else data[0], H, sizes).power
+    data = arrays if mask is not None else check_recording(X, check_values=False, sparse=True)
+    found = Decomposition.of(model, data if len(data) > 1 else data[0], H, sizes, mask).power
     if kind == "alone":
         return np.maximum(found.alone, 0)
     return found.shares - (found.overlaps if kind == "unique" else 0)

@@ -52,6 +52,13 @@ class Sequenciness:
     explained_features: Floats
 
 
+_NO_MASK = (
+    "But sequenciness has no mask: a shuffle would move the gaps. Leave out the bins that have "
+    "some: rows = np.flatnonzero(~np.isnan(X).any(axis=1)), then X[rows] with "
+    "segments=mark_junctions(rows)."
+)
+
+
 @takes_recordings
 def sequenciness(
     model: CNMF,
@@ -102,7 +109,12 @@ def sequenciness(
     """
     model, X = model_first("sequenciness", model, X)
     signs: dict[str, Any] = {"nonnegative": not model.allow_negative}
-    arrays = check_recording(X, lengths, segments, sparse=True, **signs)
+    try:
+        arrays = check_recording(X, lengths, segments, sparse=True, **signs)
+    except ValueError as error:
+        if "mask" not in str(error):
+            raise
+        raise ValueError(f"{error} {_NO_MASK}") from None
     if n_shuffles < 1:
         raise ValueError(f"n_shuffles must be 1 or greater, not {n_shuffles}.")
     rng = np.random.default_rng(random_state)
