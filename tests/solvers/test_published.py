@@ -11,6 +11,7 @@ from hypothesis import given
 from motifold import ANLS, HALS, MU
 from motifold.engines.cpu.statistics import h_statistics, w_statistics
 from motifold.engines.cpu.threads import Workers
+from motifold.solvers import find_solver
 from motifold.solvers.base import Inner
 
 
@@ -77,6 +78,21 @@ def test_hals_many_iterations(order, boundary, L):
 def test_the_two_orders_of_hals_differ():
     case = make_case([40], N=5, K=2, L=4)
     assert not np.allclose(iterate(HALS("entries"), case)[1], iterate(HALS("blocks"), case)[1])
+
+
+def test_each_by_its_name():
+    """What ``solver="mu"``, "hals" and "anls" stand for; ANLS where there is one solution."""
+    penalties = {"l1_W": 0.02, "l2_W": 0.01, "l1_H": 0.05, "l2_H": 0.1}
+    case = make_case([45, 30], N=7, K=3, L=4, penalties=penalties)
+    mu, hals, anls = (find_solver(name) for name in ("mu", "hals", "anls"))
+    for solver, step, options in (
+        (mu, reference.mu_step, {}),
+        (hals, reference.hals_step, {"order": hals.order}),
+        (anls, reference.anls_step, {"h_passes": anls.h_passes}),
+    ):
+        ours, naive = iterate(solver, case), iterate_naively(step, case, **options)
+        close(ours[0], naive[0])
+        close(ours[1], naive[1])
 
 
 @pytest.mark.parametrize("boundary", ["zero", "valid"])
