@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix, issparse
 
+from motifold.io import Recording
 from motifold.prepare import Preparation, ScaleFeatures, Smooth, SquareRoot, SubtractBaseline
 
 STEPS = {
@@ -186,3 +187,9 @@ def test_mistakes_are_told():
         ScaleFeatures(by="median").fit(X)
     with pytest.raises(TypeError, match="no step of a preparation"):
         Preparation([str]).fit(X)
+
+
+def test_a_recording_would_lose_its_segments():
+    recording = Recording(np.ones((30, 3)), "made up", lengths=(10, 20))
+    with pytest.raises(TypeError, match=r"recording\.X, and recording\.lengths"):
+        Smooth(2.0).fit(recording)

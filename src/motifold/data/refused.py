@@ -19,6 +19,15 @@ def check_model(model: Any) -> None:
     check_is_fitted(model)
 
 
+def refuse_recording(X: Any, name: str) -> None:
+    """Raise for one where its segments would be lost."""
+    if hasattr(X, "checked") and hasattr(X, "feature_names"):
+        raise TypeError(
+            f"{name} is a recording, and here goes what is in it: recording.X, and "
+            "recording.lengths for its segments."
+        )
+
+
 def refuse_no_table(X: Any, name: str) -> None:
     """Raise for a name of a file, for text, dates and complex numbers, for other than two axes."""
     if isinstance(X, (str, PathLike)):
@@ -26,6 +35,7 @@ def refuse_no_table(X: Any, name: str) -> None:
             f"{name} is the name of a file, {str(X)!r}, not what is in it. Read it first: "
             "motifold.io.read(...)."
         )
+    refuse_recording(X, name)
     dtype, axes = getattr(X, "dtype", None), getattr(X, "ndim", 2)
     if isinstance(dtype, np.dtype) and dtype.kind in "SUmM":
         what = "text" if dtype.kind in "SU" else "dates or durations"

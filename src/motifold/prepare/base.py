@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from motifold.data import Segments
 from motifold.data.masked import with_nan
+from motifold.data.refused import refuse_recording
 from motifold.data.validation import is_list_of_segments
 
 Floats = npt.NDArray[Any]
@@ -100,6 +101,7 @@ class Step(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _checked(self, X: Any, lengths: Any, segments: Any, *, reset: bool) -> tuple[Any, Segments]:
         """X stacked, as floats or as a sparse matrix by rows, and its segments."""
+        refuse_recording(X, "X")
         listed = is_list_of_segments(X)
         if listed and (lengths is not None or segments is not None):
             raise ValueError("X is a list of segments already: give no lengths or segments.")
