@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.sparse import issparse
 
+from motifold.data.refused import is_recording
 from motifold.data.spike_lists import looks_like_spikes
 
 _MOST_ROWS = 10**7  # of two columns that are looked at
@@ -75,7 +76,7 @@ def unpacked(
 
     ``signed``: values may be below zero. ``memory_limit``: what is larger stays on disk.
     """
-    if _is_recording(X):
+    if is_recording(X):
         _refuse("the recording", lengths, segments)
         found = X.checked("keep" if signed else None, memory_limit=memory_limit)
         mask = found.mask if mask is None else mask
@@ -119,13 +120,9 @@ def takes_recordings(function: Function) -> Function:
 
 def _recording_of(X: Any) -> Any:
     """X as something with a clock of its own; None of a plain array."""
-    if _is_recording(X):
+    if is_recording(X):
         return X
     return _series(X) if _is_pynapple(X) else None
-
-
-def _is_recording(X: Any) -> bool:
-    return hasattr(X, "checked") and hasattr(X, "feature_names")
 
 
 def _is_pynapple(X: Any) -> bool:

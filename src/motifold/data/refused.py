@@ -19,9 +19,14 @@ def check_model(model: Any) -> None:
     check_is_fitted(model)
 
 
+def is_recording(X: Any) -> bool:
+    """Whether X is a ``motifold.io.Recording``, which is of a floor above."""
+    return hasattr(X, "checked") and hasattr(X, "feature_names")
+
+
 def refuse_recording(X: Any, name: str) -> None:
     """Raise for one where its segments would be lost."""
-    if hasattr(X, "checked") and hasattr(X, "feature_names"):
+    if is_recording(X):
         raise TypeError(
             f"{name} is a recording, and here goes what is in it: recording.X, and "
             "recording.lengths for its segments."
