@@ -39,7 +39,7 @@ __all__ = ["CNMF"]
 # time. Losses of workers without an iteration between them, before the fit gives up.
 _SECONDS, _SHARE, _LOSSES = 1.0, 0.05, 10
 _COPIES_HERE = 4  # of the activations, at most: two states of two
-_NOTHING = 1  # byte of a file that may be read here: workers read it
+_NOTHING = 100  # bytes of a file that may be read here, the least there may be: workers read it
 
 
 class CNMF(LocalCNMF):
