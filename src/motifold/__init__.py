@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from motifold.storage.checkpoint import fit_with_checkpoint
     from motifold.storage.models import load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "CNMF": "motifold.estimator",
