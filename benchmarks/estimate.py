@@ -132,8 +132,7 @@ def predicted(name: str, smoke: bool) -> dict[str, Any]:
     seconds = time.perf_counter() - began
     found = fitted(model, X, 0.2 if smoke else LONG, **given)
     row = {"problem": name, "took": seconds, "told iteration": told.iteration_seconds}
-    row |= {"told fit": told.fit_seconds, "told iterations": told.n_iter}
-    row |= {"told range": told.fit_seconds_range, **found}
+    row |= {"told fit": told.fit_seconds, "told iterations": told.n_iter, **found}
     print(row, flush=True)
     return row
 
@@ -283,10 +282,6 @@ def _predicted_lines(part: dict[str, Any]) -> list[str]:
         cells.append([*cell, row["told iterations"], row["iterations"] or "—"])
     n, ended = len(rows), sum(row["fit"] is not None for row in rows)
     outside = [row["problem"] for row in rows if not _near(row)]
-    ranges = [(row["told range"], row["fit"]) for row in rows if row["fit"] and "told range" in row]
-    ranges = [(low, high, fit) for (low, high), fit in ranges if low < high]
-    likely = sum(low <= fit <= high for low, high, fit in ranges)
-    told = f" Within the range that was told: {likely} of {len(ranges)}." if ranges else ""
     missed = f" Outside: {'; '.join(outside)}." if outside else ""
     return [
         "## How good is the estimate",
@@ -295,7 +290,7 @@ def _predicted_lines(part: dict[str, Any]) -> list[str]:
         f"{part['machine']['cores']} threads: `estimate(X)`, then the fit itself, one random start "
         f"of each. Within a factor of two: "
         f"{within['iteration']} of {n} iterations, {within['fit']} of {ended} "
-        f"fits.{missed}{told} An estimate took "
+        f"fits.{missed} An estimate took "
         f"{statistics.median(row['took'] for row in rows):.1f} s (median).",
         "",
         *harness.table(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +13,6 @@ from motifold.data.sources.kinds import Sliced
 from motifold.datasets import make_sequences
 from motifold.engines.demand import Demand
 from motifold.forecast import foretelling
-from motifold.forecast import pilots as flown
 from motifold.forecast.estimate import duration
 from motifold.forecast.excerpts import Whole
 from motifold.forecast.pilots import Pilot, _further
@@ -208,7 +205,7 @@ def pilots(fixed: float, each: float, bins, n_iter=50.0):
 
 def told(monkeypatch, model, found, T=100_000, **where):
     """The estimate from such pilots, all of them whole fits."""
-    monkeypatch.setattr(foretelling, "made_ready", lambda *args: None)
+    monkeypatch.setattr(foretelling, "probe", lambda *args: None)
     monkeypatch.setattr(foretelling, "_to_the_end", lambda *args: found)
     monkeypatch.setattr(foretelling, "_at_length", lambda *args: [])
     whole = Whole.of(np.broadcast_to(np.float32(1), (T, N)))
@@ -240,63 +237,15 @@ def test_limits_of_the_fit_are_limits_of_the_estimate(monkeypatch):
     assert "max_time ends it" in str(limited)
 
 
-def test_iterations_are_told_as_a_range(monkeypatch):
-    unended = [replace(pilot, end=None) for pilot in pilots(2e-3, 1e-6, [1000, 16_000], 80.0)]
-    ended = pilots(2e-3, 1e-6, [1000], 20.0)
-    found = told(monkeypatch, CNMF(K, L), ended + unended[1:])
-    assert (found.n_iter, found.n_iter_range) == (40, (20, 80))
-    low, high = found.fit_seconds_range
-    assert (low, high) == pytest.approx((found.fit_seconds / 2, 2 * found.fit_seconds))
-    assert f"likely {duration(low)} to {duration(high)}" in str(found)
-    assert told(monkeypatch, CNMF(K, L), unended).n_iter_range == (32, 200)
-    for creeping in ({"beta_loss": "kullback-leibler"}, {"solver": "mu"}):
-        assert told(monkeypatch, CNMF(K, L, **creeping), ended).n_iter_range == (8, 50)
-
-
-def test_what_is_known_has_no_range(monkeypatch):
-    ended = pilots(2e-3, 1e-6, [1000, 100_000])
-    itself = told(monkeypatch, CNMF(K, L, random_state=0), ended)
-    assert itself.n_iter_range == (50, 50)
-    assert "likely" not in str(itself)
-    assert told(monkeypatch, CNMF(K, L), ended).n_iter_range == (25, 100)  # another start
-    counted = told(monkeypatch, CNMF(K, L, tol=0, max_iter=70), ended)
-    assert counted.n_iter_range == (70, 70)
-    assert told(monkeypatch, CNMF(K, L, max_iter=60), ended).n_iter_range == (25, 60)
-    limited = told(monkeypatch, CNMF(K, L, max_time=4), ended)
-    assert limited.fit_seconds_range[1] == pytest.approx(4.4)
-
-
 def test_a_residual_that_has_not_come_far_is_followed():
     m = np.arange(1.0, 41)
-    usual = _further(m, 0.5 * m**-2.5, 1e-6, creeping=False)
-    assert usual == pytest.approx(500_000**0.4)
-    assert 90 < _further(m, 0.1 * 0.95**m, 1e-3, creeping=False) < 300  # its end is after 90
-    assert 250 < _further(m, 0.5 / m, 1e-3, creeping=True) < 1000  # after 500
-    assert _further(m, np.full(40, np.inf), 1e-3, creeping=False) is None
-    assert _further(m, 0.1 / m, 0.0, creeping=False) is None
-    assert _further(m, 1e-4 / m, 1e-3, creeping=False) == pytest.approx(40)
-
-
-def test_few_iterations_say_little():
-    """That nothing fell in eight iterations is no sign that nothing will."""
-    m = np.arange(1.0, 9)
-    stuck = _further(m, np.full(8, 0.05), 1e-3, creeping=False)
-    assert 20 < stuck < 60
-    assert _further(m, np.full(8, 0.05), 1e-4, creeping=False) > 2 * stuck
-
-
-def test_first_iterations_have_a_cost_of_their_own(monkeypatch):
-    """Those of Kullback-Leibler are of squared error, and take longer or shorter."""
-    excerpt = Whole.of(X).excerpt(500, L)
-
-    def fitted(model, excerpt, callback, **parameters):
-        for m, when in enumerate([9.0, 18.0, 27.0, *np.arange(28.0, 48.0)], 1):
-            callback(SimpleNamespace(iteration=m, seconds=when, kkt_residual=1 / m))
-        return SimpleNamespace(n_iter_=m)
-
-    monkeypatch.setattr(flown, "_fitted", fitted)
-    found = flown.probe(CNMF(K, L, beta_loss=1), excerpt, math.inf)
-    assert (found.first, found.n_first, found.iteration, found.mean) == (27, 3, 1, 1)
+    series = _further(m, 0.1 * 0.95**m, 1e-3)  # its end is after 90
+    assert 60 < series < 300
+    power = _further(m, 0.5 / m, 1e-3)  # after 500
+    assert 150 < power < 1000
+    assert _further(m, np.full(40, np.inf), 1e-3) == math.inf
+    assert _further(m, 0.1 / m, 0.0) == math.inf
+    assert _further(m, 1e-4 / m, 1e-3) == pytest.approx(40)
 
 
 def test_a_part_that_keeps_its_transforms_does_not_mislead(monkeypatch):
@@ -331,23 +280,3 @@ def test_seconds_are_about_right():
     found = model.estimate(X)
     took = model.fit(X).history_.seconds[-1]
     assert 1 / 4 < found.fit_seconds / took < 4
-
-
-def test_slow_iterations_are_not_waited_for(monkeypatch):
-    """Those of an exact solver may take seconds each: two of them tell what they take."""
-    seen = []
-
-    def fitted(model, excerpt, callback, **parameters):
-        for m in range(1, 40):
-            seen.append(m)
-            callback(SimpleNamespace(iteration=m, seconds=5.0 * m, kkt_residual=0.1))
-
-    class Slow:
-        @property
-        def seconds(self):
-            return 5.0 * len(seen)
-
-    monkeypatch.setattr(flown, "_fitted", fitted)
-    monkeypatch.setattr(flown, "Clock", Slow)
-    found = flown.probe(CNMF(K, L), Whole.of(X).excerpt(500, L), 1.0)
-    assert (len(seen), found.iteration) == (2, 5.0)

@@ -27,14 +27,10 @@ class Estimate:
         Of one iteration on the whole recording.
     n_iter : int
         Iterations of a typical start: those that excerpts needed, or a limit that comes first.
-    n_iter_range : tuple of int
-        Where the number of iterations is in about four of five fits: it depends on the start.
     n_starts : int
         Starts of the fit (``n_init``).
     fit_seconds : float
         Of the fit, all starts together. Later starts may be given up early: then it takes less.
-    fit_seconds_range : tuple of float
-        With so many iterations; twice the same number where they are known.
     memory : int
         Bytes of this machine's memory beside X, at most.
     available : int
@@ -60,9 +56,8 @@ class Estimate:
     >>> estimate = CNMF(n_components=2, n_lags=8, random_state=0).estimate(X, seconds=0.1)
     >>> str(estimate).splitlines()[0]
     'recording  3,000 bins × 20 features, float64'
-    >>> low, high = estimate.fit_seconds_range
-    >>> low <= estimate.fit_seconds <= high
-    True
+    >>> estimate.n_starts, estimate.fit_seconds > estimate.iteration_seconds
+    (1, True)
     """
 
     n_samples: int
@@ -75,10 +70,8 @@ class Estimate:
     n_threads: int | None
     iteration_seconds: float
     n_iter: int
-    n_iter_range: tuple[int, int]
     n_starts: int
     fit_seconds: float
-    fit_seconds_range: tuple[float, float]
     memory: int
     available: int
     device_memory: int | None
@@ -92,12 +85,6 @@ class Estimate:
     def fits(self) -> bool:
         """Whether the memory that is available is enough."""
         return self.memory <= self.available
-
-    @property
-    def _likely(self) -> str:
-        """The range of its seconds, where there is one."""
-        low, high = map(duration, self.fit_seconds_range)
-        return "" if low == high else f", likely {low} to {high}"
 
     def __str__(self) -> str:
         """Some lines, a thing in each."""
@@ -114,8 +101,8 @@ class Estimate:
                 f"model      {self.n_components} motifs of {self.n_lags} lags",
                 f"engine     {self.engine}{threads}",
                 f"iteration  {duration(self.iteration_seconds)}",
-                f"fit        about {duration(self.fit_seconds)}{self._likely} (some {self.n_iter} "
-                f"iterations{starts})",
+                f"fit        about {duration(self.fit_seconds)} (some {self.n_iter} iterations"
+                f"{starts})",
                 f"memory     up to {told(self.memory)} beside X{device}; {free}",
                 f"reads      {told(self.read)} of X an iteration{disk}",
                 f"measured   {duration(self.measured_seconds)} of work, on "

@@ -2,8 +2,7 @@
 
 An iteration takes ``a + b·T`` seconds: sweeps of the motifs, Grams and calls do not grow with T,
 all else does. Both are fitted to excerpts of several lengths, by their relative errors. How many
-iterations a fit needs hardly depends on T, so that excerpts tell it: by their end, or by how far
-their KKT residual fell. It depends on the start as well, so that it is told as a range.
+iterations a fit needs hardly depends on T, so that excerpts which are fitted to the end tell it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from motifold.engines.demand import Demand, is_mapped
 from motifold.fit.clock import Clock
 from motifold.forecast.estimate import Estimate
 from motifold.forecast.excerpts import Whole, taken
-from motifold.forecast.pilots import Pilot, creeps, made_ready, probe, whole_fit
+from motifold.forecast.pilots import Pilot, probe, whole_fit
 
 # The shortest excerpt: lags, and bins. Bytes of the longest.
 _LEAST_LAGS, _LEAST_BINS, _MOST_BYTES = 20, 500, 2**28
@@ -37,9 +36,6 @@ _READ, _PASSES = 2**25, 2
 _AHEAD = 2**27
 # Of its limit of time, what a fit may take beyond it for its last solve.
 _GRACE = 1.1
-# By what factor the number of iterations is off at most in four of five fits: where excerpts came
-# to their end, and where none did or steps are of majorisation (docs/how-to/how-long.md).
-_OFF, _OFF_AFAR = 2.0, 2.5
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,7 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
     """The estimate for ``model.fit`` of all this; ``seconds`` of work are measured, about."""
     T, L = whole.T, int(model.n_lags)
     least = min(T, max(_LEAST_LAGS * L, _LEAST_BINS))
-    made_ready(model, whole.excerpt(least, L))
+    probe(model, whole.excerpt(least, L), 0.0)  # loads what is compiled, or compiles it
     clock = Clock(seconds)
     pilots = _to_the_end(model, whole, least, Clock(_TO_THE_END * seconds))
     probes = _at_length(model, whole, pilots[-1], clock)
@@ -80,11 +76,16 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
     longest = max(found, key=lambda pilot: pilot.n_samples)
     iteration = _iteration(model, whole, where, found, longest)
     reading, from_disk = _reading(whole, where, iteration)
-    n_iter, (low, high) = _iterations(model, found, T)
-    most = math.inf if model.max_time is None else _GRACE * model.max_time
-    fit = int(model.n_init) * (_start(n_iter, pilots, longest, iteration) + n_iter * reading)
+    n_iter = _iterations(model, found)
+    # The start of a fit and its last solve grow like its iterations.
+    ends = [pilot.end / pilot.iteration for pilot in pilots if pilot.end is not None]
+    beside = longest.first / longest.iteration + (ends[-1] if ends else 0.0)
+    uneven = max(1.0, pilots[-1].mean / pilots[-1].iteration)
+    start = (beside + (n_iter - 1) * uneven) * iteration + n_iter * reading
+    fit = start * int(model.n_init)
     notes = list(_notes(whole, where, found, from_disk))
     if model.max_time is not None and fit > model.max_time:
+        fit = min(fit, _GRACE * model.max_time)
         notes.append(f"max_time ends it; {model.max_time:g} s are its limit.")
     available = available_bytes()
     if where.demand.total > available:
@@ -100,10 +101,8 @@ def foretold(model: Any, whole: Whole, where: Where, seconds: float) -> Estimate
         n_threads=where.n_threads,
         iteration_seconds=iteration + reading,
         n_iter=n_iter,
-        n_iter_range=(low, high),
         n_starts=int(model.n_init),
-        fit_seconds=min(most, fit),
-        fit_seconds_range=(min(most, fit * low / n_iter), min(most, fit * high / n_iter)),
+        fit_seconds=fit,
         memory=where.demand.total,
         available=available,
         device_memory=where.device_memory,
@@ -178,30 +177,17 @@ def _line(pilots: list[Pilot]) -> tuple[float, float]:
     return float(fixed), float(each)
 
 
-def _start(n_iter: int, pilots: list[Pilot], longest: Pilot, iteration: float) -> float:
-    """Seconds of one start: its first iterations and its last solve grow like the others."""
-    ends = [pilot.end / pilot.iteration for pilot in pilots if pilot.end is not None]
-    beside = longest.first / longest.iteration + (ends[-1] if ends else 0.0)
-    uneven = max(1.0, pilots[-1].mean / pilots[-1].iteration)
-    return (beside + max(0, n_iter - longest.n_first) * uneven) * iteration
-
-
-def _iterations(model: Any, pilots: list[Pilot], T: int) -> tuple[int, tuple[int, int]]:
-    """Of a typical start, the geometric mean over excerpts; and where four of five are.
+def _iterations(model: Any, pilots: list[Pilot]) -> int:
+    """Of a typical start: the geometric mean over excerpts that came to their end, or over all.
 
     As far as ``max_iter`` lets it go.
     """
-    most = int(model.max_iter)
     if model.tol <= 0:
-        return most, (most, most)
-    known = [pilot.n_iter for pilot in pilots if pilot.n_iter is not None] or [most]
-    n = math.exp(np.mean(np.log(np.clip(known, 1, most))))
+        return int(model.max_iter)
     ended = [pilot for pilot in pilots if pilot.end is not None]
-    off = _OFF if ended and not creeps(model) else _OFF_AFAR
-    if ended and ended[-1].n_samples >= T and model.random_state is not None:
-        off = 1.0  # it was the fit itself
-    low, middle, high = (min(most, max(1, round(x))) for x in (n / off, n, n * off))
-    return middle, (low, high)
+    known = [pilot.n_iter for pilot in ended or pilots if pilot.n_iter is not None]
+    known = [min(n, model.max_iter) for n in known] or [model.max_iter]
+    return max(1, round(math.exp(np.mean(np.log(np.maximum(known, 1))))))
 
 
 def _reading(whole: Whole, where: Where, computing: float) -> tuple[float, int]:
