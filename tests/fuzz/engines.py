@@ -358,7 +358,7 @@ def _apart(found: Any, expected: Any, old: Any = None, fallen: float = 1.0) -> s
         largest = float(np.abs(G).max(initial=0.0))
         off = float(np.abs(F - G).max(initial=0.0)) / (largest or 1.0)
         nothing = max(float(np.abs(F).max(initial=0.0)), largest) <= 1e-12 * most
-        if not (off <= max(1e-6, 1e-11 * fallen) or nothing):
+        if not (off <= max(1e-6, 1e-10 * fallen) or nothing):
             return f"{what} is off by {off:.1e}"
     return None
 

@@ -359,6 +359,26 @@ FOUND_ON_ENGINES: dict[str, tuple[str, dict[str, Any]]] = {
             "follow": 0.0,
         },
     ),
+    "a penalty that fell, and motifs with it": (
+        "cuda (twin): steps",
+        {
+            "tile": 5,
+            "block": 3,
+            "shards": 5,
+            "hands": 2,
+            "kept": False,
+            "lengths": [3, 39, 29],
+            "N": 2,
+            "K": 2,
+            "L": 2,
+            "seed": 63,
+            "zeros": 0.8,
+            "power": -20,
+            "penalties": {"ortho_H": 0.5, "l2_W": 0.1},
+            "steps": 2,
+            "follow": 1.0,
+        },
+    ),
 }
 
 
