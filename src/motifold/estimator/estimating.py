@@ -48,8 +48,8 @@ class Estimating(Border):
 
         Excerpts of X are fitted with the same parameters, to their end and for some iterations;
         a small cost model takes their times to all of X. Of what is on disk only those excerpts
-        are read. The model is left as it is. A whole fit was within a factor of two on most of
-        the problems measured; a range says where it may be (How-to, How long will it take).
+        are read. The model is left as it is. A whole fit was within a factor of two on nearly all
+        of the benchmarks' problems (How-to, How long will it take).
 
         Parameters
         ----------
