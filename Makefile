@@ -48,7 +48,8 @@ test-gpu:  ## the tests that need an NVIDIA GPU, and those of the estimator on i
 		for tool in memcheck racecheck; do \
 			PYTHONPATH=src MOTIFOLD_NEEDS_GPU=1 compute-sanitizer --tool $$tool --error-exitcode 9 \
 				$(GPU_PYTHON) -m pytest -p no:benchmark tests/gpu \
-				-k "steps_are and (1-1-77 or 5-20)" || exit 1; \
+				-k "(steps_are and (1-1-77 or 5-20)) or (several and 2-1-300) or \
+					(cublas and (1-2-31 or 5-20))" || exit 1; \
 		done; \
 	else echo "compute-sanitizer is absent: the kernels were not watched"; fi
 

@@ -7,6 +7,7 @@ engine runs as it would on a device: ``CudaDevice``, launches, kernels and all.
 
 from __future__ import annotations
 
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,15 +25,26 @@ class CUDARuntimeError(RuntimeError):
     """As CuPy's."""
 
 
+_of_thread = threading.local()
+
+
 class _Machine:
     """What of the false machine a test may change."""
 
     devices = 2
     memory = 2**40  # bytes of one array, at most
     failure: Exception | None = None
-    current = 0
     freed = 0
     folder: Path
+
+    @property
+    def current(self) -> int:
+        """The device of this thread."""
+        return getattr(_of_thread, "current", 0)
+
+    @current.setter
+    def current(self, number: int) -> None:
+        _of_thread.current = number
 
 
 machine = _Machine()
@@ -126,7 +138,7 @@ class ndarray(NDArrayOperatorsMixin):
 
 
 # Methods and functions of NumPy that CuPy 14 has with these arguments: looked up there.
-METHODS = "reshape transpose astype copy sum mean max min cumsum diagonal any all dot"
+METHODS = "reshape transpose swapaxes astype copy sum mean max min cumsum diagonal any all dot"
 FUNCTIONS = {
     "einsum",
     "vdot",
@@ -184,6 +196,15 @@ def concatenate(arrays):
     return ndarray(np.concatenate(_inside(list(arrays))))
 
 
+def stack(arrays, out=None):
+    """As NumPy's."""
+    made = np.stack(_inside(list(arrays)))
+    if out is None:
+        return ndarray(made)
+    out.inside[...] = made
+    return out
+
+
 def maximum(a, b):
     """As NumPy's."""
     return np.maximum(a, b)
@@ -207,7 +228,7 @@ class RawModule:
         def launch(grid, block, args, shared_mem=0):
             arguments = [part.inside if isinstance(part, ndarray) else part for part in args]
             assert not any(type(part) is np.ndarray for part in args)
-            self._library.launch(name, grid[0], block[0], arguments, shared_mem)
+            self._library.launch(name, grid, block[0], arguments, shared_mem)
 
         return launch
 

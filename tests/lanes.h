@@ -11,6 +11,7 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline
 #define __shared__
+#define __align__(bytes)
 #define SHARED static
 
 struct Dim { unsigned x, y, z; };
@@ -69,6 +70,7 @@ static unsigned __ballot_sync(unsigned, bool value) {
     return found;
 }
 
+static int __popc(unsigned value) { return __builtin_popcount(value); }
 static int __ffs(int value) { return __builtin_ffs(value); }
 
 static void run_fiber() {
@@ -77,13 +79,13 @@ static void run_fiber() {
     pause_();
 }
 
-static void run_grid(unsigned blocks, unsigned threads, void (*kernel)()) {
+static void run_grid(unsigned blocks, unsigned starts, unsigned threads, void (*kernel)()) {
     if (!stacks) stacks = (char*)malloc((size_t)MOST * STACK);
     body = kernel;
-    gridDim = {blocks, 1, 1};
+    gridDim = {blocks, starts, 1};
     blockDim = {threads, 1, 1};
-    for (unsigned b = 0; b < blocks; b++) {
-        blockIdx = {b, 0, 0};
+    for (unsigned b = 0; b < blocks * starts; b++) {
+        blockIdx = {b % blocks, b / blocks, 0};
         for (int i = 0; i < (int)threads; i++) {
             done[i] = false;
             arrived_warp[i] = arrived_block[i] = 0;

@@ -7,6 +7,7 @@ import hashlib
 import re
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from motifold.engines.cuda.compiled import SOURCES, Compiled, source
 
 HEADER = Path(__file__).with_name("lanes.h")
+_one_at_a_time = threading.Lock()
 _KERNEL = re.compile(r'extern "C" __global__ (?:__launch_bounds__\([^)]*\) )?void (\w+)\(([^)]*)\)')
 
 
@@ -26,13 +28,14 @@ def parameters(text: str) -> dict[str, list[str]]:
 
 
 def with_doors(text: str) -> str:
-    """The source with a door for each kernel: blocks, threads, and an array of arguments."""
+    """The source with a door for each kernel: blocks, starts, threads, an array of arguments."""
     doors = []
     for name, kinds in parameters(text).items():
         values = ", ".join(f"*({kind}*)given_[{i}]" for i, kind in enumerate(kinds))
         doors.append(
-            f'extern "C" void door_{name}(unsigned blocks, unsigned threads, void** args) '
-            f"{{ given_ = args; run_grid(blocks, threads, [] {{ {name}({values}); }}); }}"
+            f'extern "C" void door_{name}(unsigned blocks, unsigned starts, unsigned threads, '
+            f"void** args) {{ given_ = args; "
+            f"run_grid(blocks, starts, threads, [] {{ {name}({values}); }}); }}"
         )
     return "\n".join([f'#include "{HEADER}"', "static void** given_;", text, *doors])
 
@@ -48,13 +51,15 @@ class Library:
         """Run a kernel to its end; arguments are checked against its parameters."""
         assert 0 < threads <= 1024
         assert threads % 32 == 0
-        assert 0 < blocks < 2**31
+        assert 0 < blocks[0] < 2**31
+        assert 0 < blocks[1] < 2**16
         assert shared <= 48 * 1024
         kinds = self._kinds[kernel]
         assert len(args) == len(kinds), f"{kernel} takes {len(kinds)} arguments, not {len(args)}"
         kept = [_argument(arg, kind) for arg, kind in zip(args, kinds, strict=True)]
         pointers = (ctypes.c_void_p * len(kept))(*(value.ctypes.data for value in kept))
-        self._library[f"door_{kernel}"](blocks, threads, pointers)
+        with _one_at_a_time:  # threads of a block are fibers, of which there is one set
+            self._library[f"door_{kernel}"](*blocks, threads, pointers)
 
 
 class Lanes:

@@ -83,6 +83,82 @@ def test_recorded_steps_are_the_same_bits(gpu, monkeypatch):
     np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
 
 
+def one_after_the_other(state):
+    """A callback: who looks at iterations sees one start after the other."""
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("K", "L", "T"), [(3, 10, 700), (2, 1, 300), (4, 150, 900)])
+def test_steps_of_several_starts(gpu, K, L, T, dtype):
+    """As one, recorded, they do what each does by itself, to the rounding of products."""
+    from cases import make_case
+
+    from motifold.engines.cuda.engine import _Asked
+    from motifold.engines.cuda.recording import Recording
+
+    case = make_case([T - 40, 1, 39], N=17, K=K, L=L)
+    with Workers(1) as workers:
+        engine = engine_on(gpu, case.problem(dtype), workers)
+        rng = np.random.default_rng(0)
+        starts = [
+            (engine.put_motifs(case.W * rng.random(case.W.shape)), engine.put(case.H))
+            for _ in range(3)
+        ]
+        asked = [_Asked(engine, W, H, HALS("tiles"), Inner(4, 0.1)) for W, H in starts]
+        recording = asked[0].recorded(3)
+        assert isinstance(recording, Recording)
+        assert recording.works
+        begun = recording.begin_all(*zip(*starts, strict=True))
+        again = recording.begin_all(*zip(*starts, strict=True))
+        np.testing.assert_array_equal(gpu.host(begun.H), gpu.host(again.H))
+        for number, (W, H) in enumerate(starts):
+            ours = asked[number].told(begun, number, 3)
+            theirs = engine.step(W, H, HALS("tiles"), Inner(4, 0.1), follow=0.0)
+            tolerance = 1e-3 if dtype == np.float32 else 1e-8
+            assert ours.kkt_W == pytest.approx(theirs.kkt_W, rel=tolerance)
+            assert ours.sums.fitted == pytest.approx(theirs.sums.fitted, rel=tolerance)
+            if dtype == np.float64:
+                W, H = engine.motifs(theirs.W), engine.gather(theirs.H)
+                np.testing.assert_allclose(engine.motifs(ours.W), W, atol=1e-8 * W.max())
+                np.testing.assert_allclose(engine.gather(ours.H), H, atol=1e-8 * H.max())
+
+
+def test_starts_side_by_side(gpu):
+    X = make_sequences(2000, 30, 3, 10, random_state=0).X.astype(np.float32)
+    settings = {"n_init": 5, "random_state": 0, "device": "cuda"}
+    beside, again = (CNMF(3, 10, **settings).fit(X) for _ in range(2))
+    np.testing.assert_array_equal(beside.activations_, again.activations_)
+    apart = CNMF(3, 10, callback=one_after_the_other, **settings).fit(X)
+    assert beside.loss_ == pytest.approx(apart.loss_, rel=1e-2)
+
+
+@pytest.mark.parametrize(("K", "L", "N"), [(5, 20, 250), (1, 2, 31), (3, 50, 141), (20, 12, 257)])
+def test_passes_without_cublas(gpu, K, L, N, monkeypatch):
+    """P, C and the residual are those of products, also where segments end and H is sparse."""
+    from motifold.data.validation import recording_of
+    from motifold.engines.cpu import Problem
+    from motifold.engines.cuda import passes
+
+    rng = np.random.default_rng(0)
+    X = rng.random((5000, N), dtype=np.float32)
+    W = rng.random((N, L, K), dtype=np.float32)
+    for density in (0.03, 1.0):
+        H = rng.random((5000, K)).astype(np.float32) * (rng.random((5000, K)) < density)
+        found = []
+        for least in (0, 2**60):
+            monkeypatch.setattr(passes, "_DIRECT_FROM", least)
+            monkeypatch.setattr(passes, "_BINS_OF_C", least)
+            data = recording_of(X, [3000, 7, 1993], None, None)
+            with Workers(1) as workers:
+                engine = engine_on(gpu, Problem.of(data, K, L), workers)
+                w, h = engine.put_motifs(W), engine.put(H.astype(np.float32))
+                P = gpu.host(engine.passes.lag_products(h, gram=False)[0])
+                C = gpu.host(engine.passes.correlation(w))
+                found.append((P, C, engine.passes.squared_residual(w, h)()))
+        for ours, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5 * np.abs(theirs).max())
+
+
 @pytest.mark.parametrize("settings", [{}, {"solver": "mu"}, {"beta_loss": "kullback-leibler"}])
 def test_fits_are_as_good_as_on_the_cpu(gpu, settings):
     X = make_sequences(5000, 30, 3, 10, random_state=0).X

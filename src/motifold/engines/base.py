@@ -9,6 +9,7 @@ handle can be kept with it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -218,6 +219,14 @@ class Engine(Protocol):
 
         An engine may begin that one before it is asked for; it need not.
         """
+
+    # --- several starts -----------------------------------------------------------------------
+
+    def beside(self, n: int, solver: Solver) -> list[Any]:
+        """Engines for n starts side by side, or for some of them; none: one after the other."""
+
+    def together(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """What the works give, each of which uses one of those engines; all at once."""
 
     # --- at given factors -------------------------------------------------------------------
 

@@ -41,6 +41,11 @@ class Callbacks(CallbackSupportMixin, Parameters):
 
         return callback
 
+    @property
+    def _is_alone(self) -> bool:
+        """Whether neither the user nor scikit-learn is to be told of iterations."""
+        return self.callback is None and not hasattr(self, "_skl_callbacks")
+
     def _sklearn_callbacks(self, X: Any, y: Any, engine: Engine) -> Callable[[LoopState], bool]:
         """A function that tells scikit-learn's callbacks of an iteration, if there are any."""
         if not hasattr(self, "_init_callback_context"):

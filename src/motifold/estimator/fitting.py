@@ -74,6 +74,8 @@ class Fitting(Callbacks, Estimating):
             callback = self._callback(given.X, y, bar, engine, watcher)
             watched = place.watched(engine, record, callback, watcher is not None)
             loop = Loop(engine, solver, self._rules(), watched)
+            # Starts may go side by side where nobody has to see one after the other.
+            tell = bar.beside if watcher is None and self._is_alone else None
 
             def store(state: LoopState) -> None:
                 self._keep(fitted_attributes(engine, state, **how), given, data, place)
@@ -81,7 +83,7 @@ class Fitting(Callbacks, Estimating):
 
             def work() -> None:
                 try:
-                    state = search(loop, record, W, H, clock)
+                    state = search(loop, record, W, H, clock, tell)
                 except KeyboardInterrupt:
                     if record.leader is not None:
                         store(record.leader)

@@ -49,6 +49,7 @@ class Loop:
             if engine.model.loss.by_ratios
             else Descent(engine, solver, rules)
         )
+        self.solver = solver
         self.callback = callback
         self.to_beat = np.inf  # J of the best start so far: one that will not reach it is given up
         self.state: LoopState | None = None
@@ -109,20 +110,29 @@ class Loop:
             return StopReason.MAX_ITER
         return StopReason.MAX_TIME if state.seconds >= clock.limit else None
 
-    def _is_outdone(self, state: LoopState) -> bool:
+    def _is_outdone(self, state: LoopState, objective: float | None = None) -> bool:
         """Whether J will hardly fall below what another start has reached.
 
         After m iterations, a power of 2: if J falls like J∞ + c/m, then J∞ is as far below J as J
         is below its value after m/2. Twice that is granted. What is ahead is never given up.
         """
-        m = state.iteration
+        m, J = state.iteration, state.objective if objective is None else objective
         first = _FIRST_LOOK_RESHAPED if self.descent.reshapes else _FIRST_LOOK
-        if state.objective <= self.to_beat or m < first or m & (m - 1):
+        if self.to_beat >= J or m < first or m & (m - 1):
             return False
         halfway = state.course_before(m // 2 + 1)
         assert halfway is not None
-        gain = halfway.entry[3] - state.objective
-        return bool(state.objective - 2 * gain > self.to_beat)
+        return bool(J - 2 * (halfway.entry[3] - J) > self.to_beat)
+
+    def would_have_been_outdone(self, state: LoopState) -> bool:
+        """Whether a start that went to its end beside others would have been given up."""
+        course = state.course_before(state.iteration)
+        while course is not None:
+            m, _, _, J = course.entry
+            if self._is_outdone(replace(state, iteration=int(m), course=course), J):
+                return True
+            course = course.previous
+        return False
 
     def _finished(self, state: LoopState, clock: Clock) -> LoopState:
         """End with the solve that ``transform`` does, and with a certificate."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import threading
 from contextlib import AbstractContextManager
 
 from tqdm import tqdm
@@ -101,6 +102,8 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self._line = ""
         self._way: Way | None = None
         self._bar: tqdm | None = None
+        self._beside: dict[int, tuple[Way, str, float]] = {}  # starts: way, line, loss
+        self._turn = threading.Lock()
 
     def __exit__(self, *exception: object) -> None:
         self._close()
@@ -118,6 +121,21 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._bar.unit = self._line
             self._bar.update(share - self._bar.n)
         return False
+
+    def beside(self, number: int, state: LoopState) -> None:
+        """Show an iteration of one of several starts that go side by side: one bar for all."""
+        if not self._shown:
+            return
+        with self._turn:
+            if not self._beside:
+                self._bar = self._new_bar(f"CNMF, {self._n_init} starts")
+            way = self._beside[number][0] if number in self._beside else self._new_way(state)
+            way(state)
+            self._beside[number] = way, self._told(state), state.loss
+            if self._bar is not None:
+                ways = [known.share for known, _, _ in self._beside.values()]
+                self._bar.unit = min(self._beside.values(), key=lambda known: known[2])[1]
+                self._bar.update(max(0.0, sum(ways) / self._n_init - self._bar.n))
 
     def tell(self, sentence: str) -> None:
         """Write a line below the bars, where there are any."""
@@ -144,19 +162,31 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
             self._bar.close()
         elif self._line:
             log_line(f"{self._name}: {self._line}")
-        self._bar, self._line = None, ""
+        else:
+            for number, (_, line, _) in sorted(self._beside.items()):
+                log_line(f"CNMF {number + 1}/{self._n_init}: {line}")
+        self._bar, self._line, self._beside = None, "", {}
 
     def _next_start(self, state: LoopState) -> None:
         self._close()
         self._start += 1
-        left = max(self._max_time - state.seconds, 1e-3) / max(self._n_init - self._start + 1, 1)
-        self._way = Way(self._max_iter, self._tol, left)
-        if watched():
-            self._bar = tqdm(
-                total=1.0,
-                desc=self._name,
-                file=sys.stderr,
-                dynamic_ncols=True,
-                miniters=0,  # drawn when it is time, even where the bar itself does not move
-                bar_format=_FORMAT,
-            )
+        self._way = self._new_way(state, max(self._n_init - self._start + 1, 1))
+        self._bar = self._new_bar(self._name)
+
+    def _new_way(self, state: LoopState, sharing: int = 1) -> Way:
+        """That of a start which shares the time that is left with so many."""
+        left = max(self._max_time - state.seconds, 1e-3) / sharing
+        return Way(self._max_iter, self._tol, left)
+
+    def _new_bar(self, name: str) -> tqdm | None:
+        """None where nobody watches."""
+        if not watched():
+            return None
+        return tqdm(
+            total=1.0,
+            desc=name,
+            file=sys.stderr,
+            dynamic_ncols=True,
+            miniters=0,  # drawn when it is time, even where the bar itself does not move
+            bar_format=_FORMAT,
+        )

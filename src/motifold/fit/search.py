@@ -1,8 +1,13 @@
-"""The search over starts: each gets its part of the time, losers are given up, the best is kept."""
+"""The search over starts: each gets its part of the time, losers are given up, the best is kept.
+
+Where the engine says so, starts go side by side, and the record is that of one after the other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from motifold.fit.clock import Clock
 from motifold.fit.loop import Loop
@@ -18,11 +23,14 @@ def search(
     W: Array | None = None,
     H: Array | None = None,
     clock: Clock | None = None,
+    tell: Callable[[int, LoopState], object] | None = None,
 ) -> LoopState:
     """Run every start that ``record`` has left and return the best; ``record`` is kept up to date.
 
     ``W``, ``H`` are given factors, the same for every start. ``clock``: started when the fit was
-    entered; its limit covers all starts, and each gets an equal part of what is left.
+    entered; its limit covers all starts, and each gets an equal part of what is left. ``tell``: of
+    the iterations of a start, by its number, where nobody has to see them one start after the other
+    and nobody but the loop's callback may stop it; starts may go side by side then.
 
     On Ctrl-C ``record`` has the best there is, and ``interrupted`` says so.
     """
@@ -31,6 +39,8 @@ def search(
     if record.current is not None:
         clock = clock.resumed(record.current.seconds)
     try:
+        if tell is not None and record.current is None:
+            _side_by_side(loop, record, W, H, clock, tell)
         for index in range(record.index, n_init):
             record.index = index
             if loop.descent.rules.acceleration is not None and record.best is not None:
@@ -54,6 +64,64 @@ def search(
         raise
     assert record.best is not None
     return record.best
+
+
+def _side_by_side(
+    loop: Loop,
+    record: SearchState,
+    W: Array | None,
+    H: Array | None,
+    clock: Clock,
+    tell: Callable[[int, LoopState], object],
+) -> None:
+    """Starts, as many at once as the engine takes; ``record.index`` is where it takes no more."""
+    descent, n_init = loop.descent, len(record.seeds)
+    while engines := descent.engine.beside(n_init - record.index, descent.solver):
+        first = record.index
+        part = clock.part(len(engines) / (n_init - first))
+        numbers = range(first, first + len(engines))
+        loops = [
+            Loop(engine, loop.solver, descent.rules, _telling(tell, number))
+            for number, engine in zip(numbers, engines, strict=True)
+        ]
+        try:
+            descent.engine.together(
+                [
+                    partial(_whole, one, record.seeds[number], W, H, part)
+                    for number, one in zip(numbers, loops, strict=True)
+                ]
+            )
+        finally:
+            for number, one in zip(numbers, loops, strict=True):
+                if one.state is not None:
+                    _entered(loop, record, number, one.state)
+        record.index = numbers.stop
+
+
+def _telling(tell: Callable[[int, LoopState], object], number: int) -> Callable[[LoopState], bool]:
+    def told(state: LoopState) -> bool:
+        tell(number, state)
+        return False
+
+    return told
+
+
+def _whole(loop: Loop, seed: int, W: Array | None, H: Array | None, clock: Clock) -> LoopState:
+    return loop.run(_started(loop, seed, W, H, clock), clock)
+
+
+def _entered(loop: Loop, record: SearchState, number: int, state: LoopState) -> None:
+    """Note a start beside others as if those before it had ended, and it had been compared."""
+    record.index, record.current = number, state
+    if not state.over:
+        record.best = record.leader
+        return
+    if loop.descent.rules.acceleration is not None and record.best is not None:
+        loop.to_beat = record.best.objective
+        if loop.would_have_been_outdone(state):
+            record.current = state = replace(state, given_up=True)
+    record.ended(state)
+    record.best = record.leader
 
 
 def _started(loop: Loop, seed: int, W: Array | None, H: Array | None, clock: Clock) -> LoopState:

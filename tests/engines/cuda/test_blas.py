@@ -38,6 +38,24 @@ int cublasDgemm_v2(long h, int ta, int tb, int m, int n, int k, const double* a,
                    int lda, const double* B, int ldb, const double* b, double* C, int ldc) {
     return gemm(h, ta, tb, m, n, k, a, A, lda, B, ldb, b, C, ldc);
 }
+int cublasSgemmStridedBatched(long h, int ta, int tb, int m, int n, int k, const float* a,
+                              const float* A, int lda, long long sa, const float* B, int ldb,
+                              long long sb, const float* b, float* C, int ldc, long long sc,
+                              int many) {
+    int status = 0;
+    for (int i = 0; i < many && !status; i++)
+        status = gemm(h, ta, tb, m, n, k, a, A + i * sa, lda, B + i * sb, ldb, b, C + i * sc, ldc);
+    return status;
+}
+int cublasDgemmStridedBatched(long h, int ta, int tb, int m, int n, int k, const double* a,
+                              const double* A, int lda, long long sa, const double* B, int ldb,
+                              long long sb, const double* b, double* C, int ldc, long long sc,
+                              int many) {
+    int status = 0;
+    for (int i = 0; i < many && !status; i++)
+        status = gemm(h, ta, tb, m, n, k, a, A + i * sa, lda, B + i * sb, ldb, b, C + i * sc, ldc);
+    return status;
+}
 int cublasSetStream_v2(long, long) { return fails; }
 int cublasSetMathMode(long, int given) { mode = given; return 0; }
 int mode_of_last() { return last; }
@@ -89,6 +107,23 @@ def test_matrices_in_every_order(blas, dtype):
     row, column = np.ones((1, 5), dtype), np.arange(5, dtype=dtype)[:, None]
     for a, b in ((row, column), (column, row), (column[:1], row)):
         np.testing.assert_array_equal(blas.product(a, b), a @ b)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_several_at_once(blas, dtype):
+    """Each with its own, or all with the same matrix; transposed, or every other one."""
+    rng = np.random.default_rng(1)
+    many, others = rng.random((6, 4, 3)).astype(dtype), rng.random((6, 3, 5)).astype(dtype)
+    for a in (many, many.transpose(0, 2, 1).copy().transpose(0, 2, 1), many[:, :, :3]):
+        for b in (others, others[0]):
+            np.testing.assert_allclose(blas.product(a, b), a @ b, rtol=1e-6)
+    alone = many[0].copy()
+    np.testing.assert_allclose(blas.product(alone, others), alone @ others, rtol=1e-6)
+    np.testing.assert_allclose(
+        blas.product(many[::2], others[::2]), (many @ others)[::2], rtol=1e-6
+    )
+    assert blas.product(many, others[:2]) is None
+    assert blas.product(many[None], others[None]) is None
 
 
 def test_rough_products_are_by_tf32_and_no_others(blas, library):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,6 +162,14 @@ class Handles:
 
     def foresee(self, beta: float) -> None:
         """All cores are at work anyway."""
+
+    def beside(self, n: int, solver: Any) -> list[Any]:
+        """None: all cores are."""
+        return []
+
+    def together(self, works: Sequence[Callable[[], Any]]) -> list[Any]:
+        """One after the other."""
+        return [work() for work in works]
 
     def zeros(self, problem: Any = None) -> Array:
         """An array of zeros (T, K)."""

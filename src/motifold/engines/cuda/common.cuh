@@ -18,6 +18,9 @@ __device__ __forceinline__ row_t this_thread() {
     return (row_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
+// Which of several starts this is: they lie side by side, each array of one behind that of the last.
+__device__ __forceinline__ row_t this_start() { return blockIdx.y; }
+
 __device__ __forceinline__ row_t all_threads() { return (row_t)gridDim.x * blockDim.x; }
 
 __device__ __forceinline__ REAL warp_sum(REAL value) {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -114,6 +116,16 @@ class Device:
         return work
 
     # --- use ----------------------------------------------------------------------------------
+
+    def alike(self) -> Device:
+        """The same device for another start: its kernels leave nothing where others work."""
+        other = copy(self)
+        other._kernels, other._constants = {}, {}
+        return other
+
+    def here(self) -> AbstractContextManager[object]:
+        """In it, this is the device of the thread."""
+        return nullcontext()
 
     def __enter__(self) -> Device:
         return self

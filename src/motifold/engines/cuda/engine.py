@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,8 +13,10 @@ from motifold.engines.base import Step
 from motifold.engines.cpu.memo import Memo
 from motifold.engines.cpu.statistics import WStatistics
 from motifold.engines.cuda.problems import DeviceProblems
-from motifold.engines.cuda.recording import Foreseen, Point, Recording
+from motifold.engines.cuda.recording import Begun, Foreseen, Point, Recording
 from motifold.engines.cuda.solving import update_W
+from motifold.engines.cuda.together import Seat, seat, together
+from motifold.files import fingerprint_of_all
 from motifold.model import Array
 from motifold.model.certificate import kkt_ratio
 from motifold.solvers import HALS, Inner, Solver
@@ -25,6 +29,12 @@ _OF_MOTIFS = 4
 # A step is recorded after so many, where X has no more entries: the time of larger ones is not that
 # of launches.
 _RECORDED_AFTER, _LAUNCH_BOUND = 20, 2**30
+# Entries of X beyond which TF32 saves time: launches bind the products of smaller ones, too.
+_LARGE = 2**24
+# Entries of X up to which starts go side by side, and how many at most.
+_SMALL, _MOST_STARTS = 2**24, 16
+
+Result = TypeVar("Result")
 
 
 class CUDAEngine(DeviceProblems):
@@ -42,6 +52,7 @@ class CUDAEngine(DeviceProblems):
             self._far > _ROUGH
             and self.device.precision == "auto"
             and self.problem.dtype == np.float32
+            and self.problem.T * self.problem.N > _LARGE
         )
 
     # --- one iteration ----------------------------------------------------------------------
@@ -60,6 +71,14 @@ class CUDAEngine(DeviceProblems):
 
         Where the residual was large, P is by TF32: it moves W, and nothing is judged by it.
         """
+        mine = seat()
+        if mine is not None and self._may_meet(solver):
+            return self._met(mine, W, H, solver, inner, enough)
+        return self._step(W, H, solver, inner, follow, enough)
+
+    def _step(
+        self, W: Any, H: Any, solver: Solver, inner: Inner, follow: float, enough: float | None
+    ) -> Step:
         self._rough = self._may_be_rough and enough is None
         if self._rough:
             self._forget_products()  # those of a certificate are not rounded, nor these kept
@@ -77,12 +96,19 @@ class CUDAEngine(DeviceProblems):
             numbers = self.device.host(told)
         else:
             W, H, numbers = self._replayed(recording, W, H, beta)
+        if self._rough:
+            self._forget_products()
+        self._rough = False
+        return self._step_of(W, H, numbers, problem, follow)
+
+    def _step_of(
+        self, W: Any, H: Any, numbers: Array, problem: Any = None, follow: float = 0.0
+    ) -> Step:
+        """From what it told."""
         sums = self._sums_of(numbers[_OF_MOTIFS : -self.problem.K], H, problem)
         kkt_W = _kkt_of(numbers)
         self._powers.put((W,), numbers[-self.problem.K :].copy())
-        if self._rough:
-            self._forget_products()
-        self._rough, self._far = False, max(kkt_W, sums.kkt)
+        self._far = max(kkt_W, sums.kkt)
         followed = not self.hides or sums.kkt <= follow
         if self.hides and followed:
             sums = self._sums(H, self._filled_problem(problem, H))
@@ -144,8 +170,22 @@ class CUDAEngine(DeviceProblems):
 
         Told are those, what ``Sums`` are made of, and the power of each new motif.
         """
-        told = self.xp.zeros(_OF_MOTIFS + 4 + 3 * self.problem.K)
-        return told, self._residuals_of_motifs(W, H, told[:_OF_MOTIFS])
+        starts = _starts_of(W)
+        told = self.xp.zeros(starts * self._n_told)
+        return told, self._residuals_of_motifs(W, H, told[: starts * _OF_MOTIFS])
+
+    @property
+    def _n_told(self) -> int:
+        """How many numbers a step of one start tells."""
+        return _OF_MOTIFS + 4 + 3 * self.problem.K
+
+    def _told_of(self, numbers: Array, number: int, starts: int) -> Array:
+        """What one of several starts is told, of the numbers of all: each sum lies together."""
+        of_motifs, K = starts * _OF_MOTIFS, starts * self.problem.K
+        parts = numbers[:of_motifs].reshape(2, starts, -1)[:, number]
+        sums, powers = numbers[of_motifs:-K], numbers[-K:]
+        each = (part.reshape(starts, -1)[number] for part in (sums, powers))
+        return np.concatenate([parts.ravel(), *each])
 
     def _taken(
         self, W: Any, H: Any, solver: Solver, inner: Inner, told: Any, gradient: Any
@@ -157,9 +197,11 @@ class CUDAEngine(DeviceProblems):
             _update_background(W, *all_of_W)
         problem = self.activation_problem(W, H)
         H = self._swept(H, problem, solver, inner)
-        K = self.problem.K
-        self._sum_up(H, problem, told[_OF_MOTIFS:-K])
-        told[-K:] = self._statistics(W).A[:, self.model.L - 1].diagonal()
+        starts = _starts_of(W)
+        K = starts * self.problem.K
+        self._sum_up(H, problem, told[starts * _OF_MOTIFS : -K])
+        own = self._statistics(W).A[..., self.model.L - 1, :]
+        told[-K:] = own.diagonal(axis1=-2, axis2=-1).reshape(-1)
         return W, H, problem
 
     @cached_property
@@ -183,18 +225,76 @@ class CUDAEngine(DeviceProblems):
             return None
         key = solver.order, inner.max_sweeps, inner.shrink, self._rough
         if key not in self._recordings:
-            plain = Inner(inner.max_sweeps, inner.shrink)
-
-            def body(W: Any, H: Any) -> tuple[Any, Any, Any]:
-                self._forget()
-                told, gradient = self._told(W, H)
-                W, H, _ = self._taken(W, H, solver, plain, told, gradient)
-                self._forget()
-                return W, H, told
-
-            self._recordings[key] = Recording(self.device, body, W, H)
+            self._recordings[key] = Recording(self.device, self._body(solver, inner), W, H)
         found = self._recordings[key]
         return found if found.works else None
+
+    def _body(self, solver: Solver, inner: Inner) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
+        """The step to record; also of several starts, whose factors have one more axis in front."""
+        plain = Inner(inner.max_sweeps, inner.shrink)
+
+        def body(W: Any, H: Any) -> tuple[Any, Any, Any]:
+            self._forget()
+            told, gradient = self._told(W, H)
+            W, H, _ = self._taken(W, H, solver, plain, told, gradient)
+            self._forget()
+            return W, H, told
+
+        return body
+
+    # --- side by side with others -----------------------------------------------------------
+
+    def _may_meet(self, solver: Solver) -> bool:
+        """Whether a step may be taken together with those of other starts."""
+        small = self.problem.T * self.problem.N <= _SMALL
+        return small and type(solver) is HALS and self._may_be_recorded and self.model.held is None
+
+    def beside(self, n: int, solver: Solver) -> list[Any]:
+        """Engines for so many starts side by side; none where one after the other is as good."""
+        if n < 2 or seat() is not None or not self._may_meet(solver):
+            return []
+        return [
+            type(self)(self.problem, self.workers, self.device.alike(), self.data)
+            for _ in range(min(n, _MOST_STARTS))
+        ]
+
+    def together(self, works: Sequence[Callable[[], Result]]) -> list[Result]:
+        """Do the works at once, each in a thread, whose device is this engine's."""
+
+        def here(work: Callable[[], Result]) -> Callable[[], Result]:
+            def done() -> Result:
+                with self.device.here():
+                    return work()
+
+            return done
+
+        return together([here(work) for work in works])
+
+    def _met(
+        self,
+        mine: Seat,
+        W: Any,
+        H: Any,
+        solver: Solver,
+        inner: Inner,
+        enough: float | None,
+    ) -> Step:
+        self._next_beta = self._foreseen = None
+        step: Step = mine.step(_Asked(self, W, H, solver, inner))
+        return Step(step.kkt_W) if enough is not None and step.kkt_W <= enough else step
+
+    @cached_property
+    def _likeness(self) -> Hashable:
+        """What has to be equal of problems, so that a step of one is a step of all."""
+        kept, problem, penalties = self.problem.kept, self.problem, self.model.penalties
+        if "likeness" not in kept:
+            arrays = [segment.rows(0, len(segment)) for segment in problem.segments]
+            kept["likeness"] = fingerprint_of_all(arrays)
+        data = kept["likeness"], problem.bounds.tobytes(), problem.scale, self.device.name
+        weights = None if problem.weights is None else problem.weights.tobytes()
+        on_entries = penalties.l1_W, penalties.l2_W, penalties.l1_H, penalties.l2_H
+        sizes = problem.N, problem.K, problem.L, problem.dtype, problem.boundary
+        return *data, weights, *sizes, *(array.tobytes() for array in on_entries)
 
     def _updated_motifs(
         self, W: Any, of_W: WStatistics, solver: Solver, inner: Inner, gradient: Any
@@ -237,6 +337,8 @@ class CUDAEngine(DeviceProblems):
     def _residuals_of_motifs(self, W: Any, H: Any, out: Any) -> Any:
         """Sums above and below, of the motifs and of the background (changes out, (4,), of zeros).
 
+        Of several starts first those of all their motifs.
+
         Returns the gradient of those that are learnt, None if there are none.
         """
         learnt, gradient = self.model.learnt, None
@@ -248,7 +350,7 @@ class CUDAEngine(DeviceProblems):
             penalties = self.model.penalties.for_components(learnt.size)
             weights = self._here(penalties.l1_W), self._here(penalties.l2_W)
             kernels = self.device.kernels(learnt.size, self.model.L, W.dtype)
-            kernels.sums_W(flat, gradient, of_W.B, *weights, out[:2])
+            kernels.sums_W(flat, gradient, of_W.B, *weights, out[: len(out) // 2])
         if self.model.background:
             out[2:] = _update_background(W.copy(), *self._all_columns(W, H))
         return gradient
@@ -266,6 +368,45 @@ class CUDAEngine(DeviceProblems):
             if self.hides:
                 shares[k] += self.passes.hidden_power(W, alone)
         return np.maximum(shares / problem.squared_norm, 0.0)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A step that an engine would take together with others (``together.Party``)."""
+
+    engine: CUDAEngine
+    W: Any
+    H: Any
+    solver: Solver
+    inner: Inner
+
+    @property
+    def key(self) -> Hashable:
+        """What has to be equal of steps that are taken as one."""
+        inner = self.inner.max_sweeps, self.inner.shrink
+        assert isinstance(self.solver, HALS)
+        return self.engine._likeness, self.solver.order, inner
+
+    def recorded(self, starts: int) -> Recording:
+        """By an engine of its own: what this one keeps is of one start."""
+        engine = self.engine
+        own = type(engine)(engine.problem, engine.workers, engine.device, engine.data)
+        body = own._body(self.solver, self.inner)
+        return Recording.of_several(engine.device, body, self.W, self.H, starts)
+
+    def alone(self) -> Step:
+        """As without a meeting."""
+        return self.engine._step(self.W, self.H, self.solver, self.inner, 0.0, None)
+
+    def told(self, begun: Begun, number: int, starts: int) -> Step:
+        """Its factors are views of those of all."""
+        numbers = self.engine._told_of(begun.numbers(), number, starts)
+        return self.engine._step_of(begun.W[number], begun.H[number], numbers)
+
+
+def _starts_of(W: Any) -> int:
+    """How many starts lie side by side."""
+    return 1 if W.ndim == 3 else int(W.shape[0])
 
 
 def _kkt_of(numbers: Array) -> float:

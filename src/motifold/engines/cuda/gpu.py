@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from motifold.engines.cuda.blas import Blas, BlasError
 from motifold.engines.cuda.compiled import OF_EVERY_FIT, SOURCES, Compiled, source
 from motifold.engines.cuda.device import Device, DeviceError
+from motifold.engines.cuda.together import seat
 from motifold.model import Array
 
 _INSTALL = (
@@ -124,9 +126,14 @@ class CudaDevice(Device):
         functions = _functions(self.xp, self._number, K, L, dtype)
 
         def launch(
-            module: str, kernel: str, blocks: int, threads: int, args: Sequence[Any], shared: int
+            module: str,
+            kernel: str,
+            blocks: tuple[int, int],
+            threads: int,
+            args: Sequence[Any],
+            shared: int,
         ) -> None:
-            functions[module, kernel]((blocks,), (threads,), tuple(args), shared_mem=shared)
+            functions[module, kernel](blocks, (threads,), tuple(args), shared_mem=shared)
 
         return Compiled(K, L, dtype, self.xp, launch)
 
@@ -163,6 +170,11 @@ class CudaDevice(Device):
 
         return replay
 
+    def here(self) -> AbstractContextManager[object]:
+        """CuPy's own, which knows of its thread."""
+        device: AbstractContextManager[object] = self.xp.cuda.Device(self._number)
+        return device
+
     def __enter__(self) -> CudaDevice:
         """It may be entered within itself."""
         current = self.xp.cuda.Device(self._number)
@@ -185,9 +197,18 @@ class CudaDevice(Device):
                 error.__traceback__ = None
                 raise told from error
         finally:
+            mine = seat()
+            if mine is None:
+                self._give_back()
+            else:  # the next fit beside this one would ask for it again
+                mine.meeting.at_the_end(self.name, self._give_back)
+            current.__exit__(None, None, None)
+
+    def _give_back(self) -> None:
+        """Memory that nobody uses."""
+        with self.here():
             self.xp.get_default_memory_pool().free_all_blocks()
             self.xp.get_default_pinned_memory_pool().free_all_blocks()
-            current.__exit__(None, None, None)
 
     def told(self, error: BaseException) -> Exception | None:
         """What an error of CuPy means to a user; None if it is none of CuPy's."""

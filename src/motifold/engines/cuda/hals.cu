@@ -86,8 +86,15 @@ extern "C" __global__ void sweep_W(REAL* W, REAL* g, const REAL* B, const REAL* 
                                    int N, int sweep, double shrink, double* moved, double* first,
                                    int* flags, REAL* scratch) {
     extern __shared__ double dynamic[];
-    if (sweep > 0 && flags[0]) return;
     const int lane = threadIdx.x & 31, M = L * K;
+    W += this_start() * N * M;
+    g += this_start() * N * M;
+    B += this_start() * M * M;
+    moved += this_start() * gridDim.x;
+    first += this_start();
+    flags += this_start() * 2;
+    if (scratch) scratch += this_start() * N * 3 * M;
+    if (sweep > 0 && flags[0]) return;
     const row_t n = (row_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);
     double squares = 0;
     if (n < N) {
@@ -126,6 +133,9 @@ constexpr int BLOCKS = 512 / WANTED < 2 ? 2 : 512 / WANTED;
 // Taps of a motif whose segment ends `left` bins after its start, for left = 1…L-1:
 // (K, L-1, CUT_ROW), zeros behind the TAPS.
 extern "C" __global__ void cut_off_taps(const REAL* A, const REAL* E, REAL* out) {
+    A += this_start() * K * TAPS;
+    E += this_start() * (L * K) * (L * K);
+    out += this_start() * K * CUTS * CUT_ROW;
     for (row_t i = this_thread(); i < (row_t)K * CUTS * CUT_ROW; i += all_threads()) {
         const int p = (int)(i % CUT_ROW), at = (int)(i / CUT_ROW);
         const int k = at / CUTS, left = 1 + at % CUTS;
@@ -279,9 +289,18 @@ __device__ double sweep_bins(REAL* h, const REAL* c, const REAL* A, const REAL* 
 // numbers of a warp's memory. decide: whether this is the last part of the sweep.
 extern "C" __global__ __launch_bounds__(128, BLOCKS) void sweep_H(
     REAL* H, const REAL* C, const REAL* A, const REAL* E, const REAL* cut, const REAL* l1,
-    const REAL* l2, const row_t* tiles, row_t n_tiles, int part, int decide, int rows, int size,
-    int sweep, double shrink, double* moved, double* first, int* flags, REAL* scratch) {
+    const REAL* l2, const row_t* tiles, row_t T, row_t n_tiles, int part, int decide, int rows,
+    int size, int sweep, double shrink, double* moved, double* first, int* flags, REAL* scratch) {
     extern __shared__ double dynamic[];
+    H += this_start() * T * K;
+    C += this_start() * T * K;
+    A += this_start() * K * TAPS;
+    E += this_start() * (L * K) * (L * K);
+    if (cut) cut += this_start() * K * CUTS * CUT_ROW;
+    moved += this_start() * 2 * gridDim.x;
+    first += this_start();
+    flags += this_start() * 2;
+    if (scratch) scratch += this_start() * n_tiles * size;
     if (sweep > 0 && flags[0]) return;
     const int lane = threadIdx.x & 31;
     const row_t tile = (row_t)blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5);

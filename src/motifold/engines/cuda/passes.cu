@@ -5,7 +5,9 @@
 // is the same for all of them.
 #define ROWS_OF_A_WARP 8
 extern "C" __global__ void windows(const REAL* H, const unsigned short* age, const row_t* rows,
-                                   row_t first, row_t n, REAL* out) {
+                                   row_t T, row_t first, row_t n, REAL* out) {
+    H += this_start() * T * K;
+    out += this_start() * n * (L * K);
     const row_t step = all_threads() / 32 * ROWS_OF_A_WARP;
     for (row_t begin = this_thread() / 32 * ROWS_OF_A_WARP; begin < n; begin += step) {
         const REAL* sources[ROWS_OF_A_WARP];
@@ -32,8 +34,10 @@ extern "C" __global__ void windows(const REAL* H, const unsigned short* age, con
 }
 
 // C[t, k] += sum over lags of Y[t + lag, lag, k], Y being rows first to first + n of X·W.
-extern "C" __global__ void add_lags(const REAL* Y, const unsigned short* left, row_t first,
+extern "C" __global__ void add_lags(const REAL* Y, const unsigned short* left, row_t T, row_t first,
                                     row_t n, REAL* C) {
+    Y += this_start() * n * (L * K);
+    C += this_start() * T * K;
     const row_t begin = first >= L - 1 ? first - (L - 1) : 0;
     for (row_t i = this_thread(); i < (first + n - begin) * K; i += all_threads()) {
         const row_t t = begin + i / K;
@@ -116,6 +120,11 @@ extern "C" __global__ void gradient(const REAL* H, const REAL* C, const REAL* A,
                                     const row_t* cut_off, row_t n, int staged, int together,
                                     REAL* out) {
     extern __shared__ double dynamic[];
+    H += this_start() * T * K;
+    if (C) C += this_start() * T * K;
+    A += this_start() * K * TAPS;
+    E += this_start() * (L * K) * (L * K);
+    out += this_start() * T * K;
     if ((int)blockIdx.x < staged) {
         REAL* near = (REAL*)dynamic;
         if (together > 1)
@@ -152,6 +161,7 @@ extern "C" __global__ void smoothed(const REAL* F, const unsigned short* age,
 // S[p, q] = S[p, q] + S[p+1, q+1] in blocks of K × K, along each diagonal from its end (changes S,
 // (L, K, L, K): blocks with q >= p are read, the others mirror them afterwards).
 extern "C" __global__ void diagonal_sums(REAL* S) {
+    S += this_start() * (L * K) * (L * K);
     for (row_t i = this_thread(); i < L * K * K; i += all_threads()) {
         const int d = (int)(i / (K * K)), k = (int)(i / K % K), j = (int)(i % K);
         REAL sum = 0;
@@ -176,6 +186,8 @@ extern "C" __global__ void diagonal_sums(REAL* S) {
 
 // A (K, 2L-1, K) from E (L, K, L, K): the products of a motif with one d bins before or after it.
 extern "C" __global__ void taps_of(const REAL* E, REAL* A) {
+    E += this_start() * (L * K) * (L * K);
+    A += this_start() * K * TAPS;
     for (int i = (int)this_thread(); i < L * K * K; i += (int)all_threads()) {
         const int k = i / (L * K), d = i / K % L, j = i % K;
         const REAL found = E[i];

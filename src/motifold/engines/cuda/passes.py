@@ -1,6 +1,8 @@
 """The passes over the data on a device: products of BLAS in blocks, and what kernels do between.
 
-W̃ is (N, L·K), lag 0 first, as is H̃: a row of it is L rows of H, the newest first.
+W̃ is (N, L·K), lag 0 first, as is H̃: a row of it is L rows of H, the newest first. Of several
+starts side by side the factors, and what is made of them, have one more axis in front: what a
+recorded step needs can do that.
 """
 
 from __future__ import annotations
@@ -11,6 +13,14 @@ from typing import Any
 import numpy as np
 
 from motifold.engines.cuda.resident import Block, Resident
+
+# Passes go without cuBLAS (direct.cu) from so many entries of X on, for motifs of so many lags, and
+# so many of them, at most, where so many of the lanes have a feature. Measured on an H200.
+_DIRECT_FROM, _LONGEST, _MOST_MOTIFS, _BUSY = 2**19, 64, 64, 0.7
+# All lags of all motifs at most: for P, for C (from so many bins on), and for the residual, which
+# has them in registers.
+_COLUMNS_OF_P, _COLUMNS_OF_C, _BINS_OF_C, _COLUMNS_OF_RESIDUAL = 256, 128, 40_000, 104
+_LANES = 32
 
 
 class Passes:
@@ -23,11 +33,31 @@ class Passes:
 
     def windows(self, H: Any, a: int, b: int) -> Any:
         """Rows a to b of H̃."""
-        out = self.xp.empty((b - a, self.L * self.K), dtype=self.data.dtype)
+        out = self.xp.empty((*H.shape[:-2], b - a, self.L * self.K), dtype=self.data.dtype)
         self.kernels.windows(H, self.data.age, a, b - a, out)
         return out
 
     # --- squared error --------------------------------------------------------------------------
+
+    def _goes_direct(self, factor: Any, axes: int, columns: int) -> bool:
+        """Whether a pass goes without cuBLAS: X is large, and the lags of a motif fit registers.
+
+        ``factor`` has so many axes, if it is of one start; ``columns``: lags of all motifs at most.
+        """
+        data = self.data
+        lanes = data.N / (_LANES * -(-data.N // _LANES))  # share of them that have a feature
+        fit = 1 < self.L <= _LONGEST and self.K <= _MOST_MOTIFS and lanes >= _BUSY
+        return (
+            fit
+            and columns >= self.L * self.K
+            and factor.dtype == np.float32
+            and factor.ndim == axes
+            and data.T * data.N >= _DIRECT_FROM
+        )
+
+    def _by_motif(self, W: Any) -> Any:
+        """W as (K, L, N): neighbouring lanes have neighbouring features."""
+        return self.xp.ascontiguousarray(W.transpose(2, 1, 0))
 
     def lag_products(self, H: Any, *, gram: bool = True, rough: bool = False) -> tuple[Any, Any]:
         """Pass 1: P = XᵀH̃ (N, L·K), summed over blocks in float64, and B (L·K, L·K) if asked.
@@ -35,9 +65,15 @@ class Passes:
         ``rough``: P may be rounded.
         """
         P: Any = None
-        for block in self.data.blocks():
-            H_tilde = self.windows(H, block.a, block.b)
-            P = _added(P, self.device.product(block.X.T, H_tilde, rough))
+        direct = not rough and self._goes_direct(H, 2, _COLUMNS_OF_P)
+        for block in self.data.blocks(whole=direct):
+            if direct:
+                part = self.xp.empty((self.data.N, self.L * self.K), dtype=H.dtype)
+                self.kernels.direct_products(block.X, H, self.data.left, block.a, part)
+            else:
+                H_tilde = self.windows(H, block.a, block.b)
+                part = self.device.product(block.X.T, H_tilde, rough)
+            P = _added(P, part)
         weights = self.data.weights
         P = P.astype(self.data.dtype, copy=False)
         return P if weights is None else P * weights, self._gram(H) if gram else None
@@ -48,22 +84,33 @@ class Passes:
         See ``engines.cpu.statistics``: all terms are nonnegative and only added.
         """
         L, K, xp = self.L, self.K, self.xp
-        base = xp.empty(K * L * K)
+        several = H.shape[:-2]
+        base = xp.empty((*several, K * L * K))
         self.kernels.lag_gram(H, self.data.age, base)
         ends = self.data.ends
-        tails = xp.empty((len(ends), L * K), dtype=self.data.dtype)
+        tails = xp.empty((*several, len(ends), L * K), dtype=self.data.dtype)
         self.kernels.windows(H, self.data.age, 0, len(ends), tails, ends)
-        sums = self.device.product(tails.T, tails).reshape(L, K, L, K)
-        sums[:, :, L - 1, :] = base.reshape(K, L, K).transpose(1, 2, 0).astype(sums.dtype)
+        sums = self.device.product(tails.swapaxes(-2, -1), tails).reshape(*several, L, K, L, K)
+        axes = len(several)
+        oldest_last = base.reshape(*several, K, L, K).transpose(
+            *range(axes), axes + 1, axes + 2, axes
+        )
+        sums[..., L - 1, :] = oldest_last.astype(sums.dtype)
         self.kernels.diagonal_sums(sums)
-        return sums.reshape(L * K, L * K)
+        return sums.reshape(*several, L * K, L * K)
 
     def correlation(self, W: Any) -> Any:
         """Pass 2: C = W⋆X (T, K)."""
         weights = self.data.weights
-        V = W.reshape(self.data.N, self.L * self.K)
+        several = W.shape[:-3]
+        V = W.reshape(*several, self.data.N, self.L * self.K)
         V = V if weights is None else V * weights
-        C = self.xp.zeros((self.data.T, self.K), dtype=self.data.dtype)
+        C = self.xp.zeros((*several, self.data.T, self.K), dtype=self.data.dtype)
+        if self.data.T >= _BINS_OF_C and self._goes_direct(W, 3, _COLUMNS_OF_C):
+            by_motif = self._by_motif(V.reshape(W.shape))
+            for block in self.data.blocks(whole=True):
+                self.kernels.direct_correlation(block.X, by_motif, self.data.left, block.a, C)
+            return C
         for block in self.data.blocks():
             Y = self.device.product(block.X, V)
             self.kernels.add_lags(Y, self.data.left, block.a, block.b - block.a, C)
@@ -85,10 +132,17 @@ class Passes:
     def squared_residual(self, W: Any, H: Any) -> Callable[[], float]:
         """‖X − X̂‖², from the residual itself: launched now, waited for when it is asked for."""
         sums = []
-        for block in self.data.blocks():
+        direct = self._goes_direct(H, 2, _COLUMNS_OF_RESIDUAL) and self.data.weights is None
+        by_motif = self._by_motif(W) if direct else None
+        for block in self.data.blocks(whole=direct):
             sums.append(self.xp.empty(1))
-            fit = self.fitted(W, H, block.a, block.b)
-            self.kernels.distance(self._weighed(block), fit, block.observed, sums[-1])
+            X, seen = self._weighed(block), block.observed
+            if direct:
+                rows = self.data.age, block.a
+                self.kernels.direct_residual(X, seen, by_motif, H, *rows, sums[-1])
+            else:
+                fit = self.fitted(W, H, block.a, block.b)
+                self.kernels.distance(X, fit, seen, sums[-1])
         numbers = self.device.fetched(self.xp.concatenate(sums))
         return lambda: float(numbers().sum())
 

@@ -103,16 +103,16 @@ class DeviceProblems(DeviceArrays):
         C = self.passes.correlation(W)
         n = self.model.n_motifs
         if self.problem.boundary == "valid":
-            C[:, :n] *= self.data.allowed
+            C[..., :n] *= self.data.allowed
         return DeviceStatistics(C, *self._grams(W), self.data)
 
     def _grams(self, W: Any) -> tuple[Any, Any]:
         """A (K, 2L−1, K) and E (L, K, L, K) of placed motifs, as ``model.motifs.motif_grams``."""
-        N, L, K = W.shape
-        reverse = self.xp.ascontiguousarray(W[:, ::-1]).reshape(N, L * K)
-        E = self.device.product(reverse.T, reverse).reshape(L, K, L, K)
+        *several, N, L, K = W.shape
+        reverse = self.xp.ascontiguousarray(W[..., ::-1, :]).reshape(*several, N, L * K)
+        E = self.device.product(reverse.swapaxes(-2, -1), reverse).reshape(*several, L, K, L, K)
         self.kernels.diagonal_sums(E)
-        A = self.xp.empty((K, 2 * L - 1, K), dtype=W.dtype)
+        A = self.xp.empty((*several, K, 2 * L - 1, K), dtype=W.dtype)
         self.kernels.taps_of(E, A)
         return A, E
 

@@ -11,7 +11,7 @@ loop said that it will go on. Mostly it does; else that step was for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,14 @@ class Recording:
     def __init__(self, device: Device, body: Body, W: Any, H: Any) -> None:
         self._device = device
         self._W, self._H = W.copy(), H.copy()
-        self._replay = device.record(lambda: body(self._W, self._H))
+        self._body = lambda: body(self._W, self._H)
+        self._replay = device.record(self._body)
+
+    @classmethod
+    def of_several(cls, device: Device, body: Body, W: Any, H: Any, starts: int) -> Recording:
+        """Of so many starts side by side, whose factors are like these of one."""
+        many = (device.xp.stack([factor] * starts) for factor in (W, H))
+        return cls(device, body, *many)
 
     @property
     def works(self) -> bool:
@@ -59,9 +66,18 @@ class Recording:
 
     def begin(self, W: Any, H: Any) -> Begun:
         """Launch it; the factors that it gives are new arrays."""
-        assert self._replay is not None
         self._W[...], self._H[...] = W, H
-        W, H, told = self._replay()
+        return self._begun()
+
+    def begin_all(self, W: Sequence[Any], H: Sequence[Any]) -> Begun:
+        """The same of several starts, each with its own factors."""
+        self._device.xp.stack(W, out=self._W)
+        self._device.xp.stack(H, out=self._H)
+        return self._begun()
+
+    def _begun(self) -> Begun:
+        # What a device cannot record is launched as it is.
+        W, H, told = self._body() if self._replay is None else self._replay()
         return Begun(W.copy(), H.copy(), self._device.fetched(told))
 
 

@@ -194,8 +194,14 @@ class Resident:
         rows = max(1 if self.streamed else _LEAST_ROWS, size // width)
         return [(a, min(a + rows, self.T)) for a in range(0, self.T, rows)]
 
-    def blocks(self) -> Iterator[Block]:
-        """All of X, block by block; one is valid until the next is asked for."""
+    def blocks(self, *, whole: bool = False) -> Iterator[Block]:
+        """All of X, block by block; one is valid until the next is asked for.
+
+        ``whole``: as one, if all of it is there.
+        """
+        if whole and not self.streamed:
+            yield Block(0, self.T, self._X, self._observed)
+            return
         if not self.streamed:
             for a, b in self.ranges:
                 yield Block(a, b, self._X[a:b], self._observed_rows(a, b))

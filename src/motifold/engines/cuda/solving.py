@@ -54,9 +54,9 @@ def update_W(
 
     ``gradient``: that of the loss at W, if it is there (it is used up).
     """
-    N, L, K = W.shape
+    *several, N, L, K = W.shape
     kernels = device.kernels(K, L, W.dtype)
-    flat = W.reshape(N, L * K)
+    flat = W.reshape(*several, N, L * K)
     if isinstance(solver, MU):
         solver.update_W(W, statistics, Weights(device, penalties), inner)  # type: ignore[arg-type]
     else:

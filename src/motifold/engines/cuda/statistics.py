@@ -30,7 +30,7 @@ class DeviceStatistics:
     @property
     def kernels(self) -> Any:
         """Those for as many components, in this precision."""
-        L, K = self.E.shape[:2]
+        L, K = self.E.shape[-2:]
         return self.data.device.kernels(K, L, self.C.dtype)
 
     def correlate(self, H: Any) -> Any:

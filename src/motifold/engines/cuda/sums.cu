@@ -12,6 +12,12 @@ extern "C" __global__ void sums_H(const REAL* H, const REAL* g, const REAL* C, c
                                   const REAL* E, const unsigned short* left, const double* l1,
                                   const double* l2, int n_free, int valid, row_t T, int step,
                                   double* parts) {
+    H += this_start() * T * K;
+    g += this_start() * T * K;
+    C += this_start() * T * K;
+    A += this_start() * K * TAPS;
+    E += this_start() * (L * K) * (L * K);
+    parts += this_start() * gridDim.x * (4 + 2 * K);
     const row_t first = (row_t)blockIdx.x * step;
     const row_t last = first + step < T ? first + step : T;
     double fitted = 0, slopes = 0, above = 0, below = 0;
@@ -56,6 +62,10 @@ extern "C" __global__ void sums_H(const REAL* H, const REAL* g, const REAL* C, c
 extern "C" __global__ void sums_W(const REAL* W, const REAL* g, const REAL* B, const double* l1,
                                   const double* l2, double* parts) {
     const int M = L * K;
+    W += this_start() * gridDim.x * M;
+    g += this_start() * gridDim.x * M;
+    B += this_start() * M * M;
+    parts += this_start() * gridDim.x * 2;
     double above = 0, below = 0;
     for (int p = threadIdx.x; p < M; p += blockDim.x) {
         const double w = W[(row_t)blockIdx.x * M + p], weight = l2[p % K];
@@ -76,6 +86,8 @@ extern "C" __global__ void sums_W(const REAL* W, const REAL* g, const REAL* B, c
 // t that have L-1 before them in their segment. parts (runs, K, L, K).
 extern "C" __global__ void lag_gram(const REAL* H, const unsigned short* age, row_t T, int step,
                                     double* parts) {
+    H += this_start() * T * K;
+    parts += this_start() * gridDim.x * (K * L * K);
     const row_t first = (row_t)blockIdx.x * step;
     const row_t last = first + step < T ? first + step : T;
     for (int place = threadIdx.x; place < L * K; place += blockDim.x) {
@@ -97,6 +109,8 @@ extern "C" __global__ void lag_gram(const REAL* H, const unsigned short* age, ro
 
 // Of each column of parts (n, m), one block: its sum. out (m,).
 extern "C" __global__ void column_sums(const double* parts, row_t n, int m, double* out) {
+    parts += this_start() * n * m;
+    out += this_start() * m;
     double sum = 0;
     for (row_t i = threadIdx.x; i < n; i += blockDim.x) sum += parts[i * m + blockIdx.x];
     sum = block_sum(sum);
@@ -134,6 +148,8 @@ extern "C" __global__ void distance(const REAL* X, const REAL* fit, const unsign
 extern "C" __global__ void drop_rounding(REAL* W, const REAL* B, REAL eps, int N) {
     SHARED REAL most[32][2];
     const int k = blockIdx.x, M = L * K, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    W += this_start() * N * M;
+    B += this_start() * M * M;
     REAL largest = 0, added = 0;
     for (int i = threadIdx.x; i < N * L; i += blockDim.x) {
         const int p = i % L * K + k;

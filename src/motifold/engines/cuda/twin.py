@@ -2,11 +2,15 @@
 
 They carry the tests of the engine, and say in a few lines what each kernel does. Shapes: H, C, g
 (T, K), A (K, 2L−1, K), E (L, K, L, K), W (N, M) with M = L·K′. ``age`` and ``left`` (T,) are bins
-from the start and to the end of the segment, at most L−1 and L.
+from the start and to the end of the segment, at most L−1 and L. Of several starts side by side the
+arrays that each has for itself have one more axis in front; what they share has none.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,38 @@ from motifold.model.motifs import block_diagonal_sums
 from motifold.solvers import Inner
 
 
+def of_each(axes: int, own: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A kernel that does several starts, one after the other.
+
+    ``axes``: of the first array of one start; ``own``: the arrays that each start has for itself.
+    """
+
+    def several(kernel: Callable[..., None]) -> Callable[..., None]:
+        signature, names = inspect.signature(kernel), own.split()
+
+        @functools.wraps(kernel)
+        def called(*args: Any, **more: Any) -> None:
+            given = signature.bind(*args, **more).arguments
+            starts = len(given[names[0]]) if given[names[0]].ndim > axes else None
+            if starts is None:
+                kernel(**given)
+                return
+            for start in range(starts):
+                of_one = {name: _of_one(given[name], start, starts) for name in names}
+                kernel(**{**given, **of_one})
+
+        return called
+
+    return several
+
+
+def _of_one(array: Array | None, start: int, starts: int) -> Array | None:
+    """The part of a start; sums of all of them lie in one row."""
+    if array is None:
+        return None
+    return array[start] if array.ndim > 1 else array.reshape(starts, -1)[start]
+
+
 class Twin:
     """All kernels for K components and L lags."""
 
@@ -25,6 +61,7 @@ class Twin:
 
     # --- passes -----------------------------------------------------------------------------
 
+    @of_each(2, "H out")
     def windows(
         self, H: Array, age: Array, first: int, n: int, out: Array, rows: Array | None = None
     ) -> None:
@@ -35,6 +72,7 @@ class Twin:
         found = H[np.where(inside, t[:, None] - lags, 0)] * inside[:, :, None]
         out.reshape(found.shape)[...] = found
 
+    @of_each(2, "C Y")
     def add_lags(self, Y: Array, left: Array, first: int, n: int, C: Array) -> None:
         """C[t, k] += Σ_ℓ Y[t+ℓ, ℓ, k] over the rows first … first + n that Y has (changes C)."""
         Y = Y.reshape(n, self.L, self.K)
@@ -46,6 +84,7 @@ class Twin:
             sums[use] += Y[t[use] + lag - first, lag]
         C[begin : first + n] += sums
 
+    @of_each(2, "H C A E out")
     def gradient(
         self,
         H: Array,
@@ -77,10 +116,12 @@ class Twin:
             total[near] += F[t[near] + s]
         out[...] = total
 
+    @of_each(4, "S")
     def diagonal_sums(self, S: Array) -> None:
         """``motifs.block_diagonal_sums`` (changes S, (L, K, L, K))."""
         S[...] = block_diagonal_sums(S)
 
+    @of_each(3, "A E")
     def taps_of(self, E: Array, A: Array) -> None:
         """A of E, (L, K, L, K): products of a motif with one before or after it (changes A)."""
         A[:, self.L - 1 :] = E[0]
@@ -90,8 +131,46 @@ class Twin:
         """max(0, now + β·(now − before)) (changes out)."""
         np.maximum(now + now.dtype.type(beta) * (now - before), 0, out=out)
 
+    # --- passes without matrices of windows -------------------------------------------------
+
+    def direct_products(self, X: Array, H: Array, left: Array, first: int, out: Array) -> None:
+        """P of these rows of X, first … first + n: Σ H[s, k]·X[s+ℓ] (changes out, (N, L·K))."""
+        n = len(X)
+        for lag in range(self.L):
+            s = np.arange(max(0, first - lag), first + n - lag)
+            s = s[lag < left[s]]
+            sums = X[s + lag - first].T.astype(np.float64) @ H[s]
+            out[:, lag * self.K : (lag + 1) * self.K] = sums
+
+    def direct_correlation(self, X: Array, V: Array, left: Array, first: int, C: Array) -> None:
+        """C[t, k] += Σ_ℓ ⟨X[t+ℓ], V[k, ℓ]⟩ over these rows of X (changes C); V (K, L, N)."""
+        n = len(X)
+        for lag in range(self.L):
+            t = np.arange(max(0, first - lag), first + n - lag)
+            t = t[lag < left[t]]
+            C[t] += X[t + lag - first] @ V[:, lag].T
+
+    def direct_residual(
+        self,
+        X: Array,
+        observed: Array | None,
+        V: Array,
+        H: Array,
+        age: Array,
+        first: int,
+        out: Array,
+    ) -> None:
+        """Σ (X − X̂)² of these rows, over what is observed (changes out, (1,)); V (K, L, N)."""
+        fit = np.zeros_like(X)
+        for lag in range(self.L):
+            t = np.arange(first, first + len(X))
+            t = t[lag <= age[t]]
+            fit[t - first] += H[t - lag] @ V[:, lag]
+        self.distance(X, fit, observed, out)
+
     # --- sums -------------------------------------------------------------------------------
 
+    @of_each(2, "H g C A E out")
     def sums_H(
         self,
         H: Array,
@@ -119,6 +198,7 @@ class Twin:
         out[2], out[3] = _power(part), np.sum(np.where(free, h, 0) ** 2)
         out[4 : 4 + K], out[4 + K :] = h.sum(axis=0), (h * h).sum(axis=0)
 
+    @of_each(2, "H out")
     def lag_gram(self, H: Array, age: Array, out: Array) -> None:
         """Σ H[t−L+1, k]·H[t−lag, j] over rows with L−1 before them; out (K·L·K,)."""
         t = np.flatnonzero(age == self.L - 1)
@@ -126,6 +206,7 @@ class Twin:
         later = [oldest.T @ H[t - lag] for lag in range(self.L)]
         out[:] = np.stack(later, axis=1).ravel()
 
+    @of_each(2, "W g B out")
     def sums_W(self, W: Array, g: Array, B: Array, l1: Array, l2: Array, out: Array) -> None:
         """Σ min(W, ∇/B_pp)² and ΣW² (changes out, (2,))."""
         w, l1, l2 = W.astype(np.float64), np.tile(l1, self.L), np.tile(l2, self.L)
@@ -141,6 +222,7 @@ class Twin:
         rest = (X - fit).astype(np.float64)
         out[0] = np.sum(rest**2 if observed is None else rest**2 * observed)
 
+    @of_each(2, "W B")
     def drop_rounding(self, W: Array, B: Array, eps: float) -> None:
         """``motifs.drop_rounding`` of (N, M), powers of activations in B's diagonal (changes W)."""
         motifs = W.reshape(len(W), self.L, self.K)
@@ -151,6 +233,7 @@ class Twin:
 
     # --- coordinate descent -----------------------------------------------------------------
 
+    @of_each(2, "W g B")
     def sweep_W(self, W: Array, g: Array, B: Array, l1: Array, l2: Array, inner: Inner) -> None:
         """All sweeps over rows of W (N, M), each k, each lag; g = WB − P follows (changes both)."""
         M, Kl = W.shape[1], len(l1)
@@ -167,6 +250,7 @@ class Twin:
 
         _repeat(sweep, inner)
 
+    @of_each(2, "H C A E")
     def sweep_H(
         self,
         H: Array,
