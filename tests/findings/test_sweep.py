@@ -90,8 +90,10 @@ def test_resumed_after_a_torn_line_and_a_lost_fit(fresh, tmp_path, monkeypatch):
     done = []
     from motifold.findings import sweeping
 
-    original = sweeping.run_trial
-    monkeypatch.setattr(sweeping, "run_trial", lambda *run: done.append(run[1:3]) or original(*run))
+    original = sweeping.run_trials
+    monkeypatch.setattr(
+        sweeping, "run_trials", lambda *run: done.append(run[1:3]) or original(*run)
+    )
     with pytest.warns(UserWarning, match=r"sweep.jsonl: .* damaged \(line 2: .*\.npz is wrong\)"):
         resumed = motifold.sweep(X, path=path, **GRID, **QUICK)
     assert resumed.table == fresh.table

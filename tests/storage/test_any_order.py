@@ -394,17 +394,17 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(after=st.integers(0, 8), n_seeds=st.integers(1, 3))
     def sweep(self, after: int, n_seeds: int) -> None:
         """Interrupted or not, begun or gone on with: no run is made twice, no number differs."""
-        made, run_trial = [], sweeping.run_trial
+        made, run_trials = [], sweeping.run_trials
 
         def counted(*arguments: Any, **more: Any) -> Any:
             if len(made) == after:
                 raise KeyboardInterrupt
-            run = run_trial(*arguments, **more)
+            run = run_trials(*arguments, **more)
             made.append(run)
             return run
 
         missing = {(k, seed) for k in (1, 2) for seed in range(n_seeds)} - self.done
-        with patch.object(sweeping, "run_trial", counted):
+        with patch.object(sweeping, "run_trials", counted):
             answer = outcome(lambda: tabulated(n_seeds=n_seeds, path=self.store))
         assert len(made) == min(after, len(missing))
         in_order = sorted(missing)

@@ -64,8 +64,10 @@ def test_a_store_of_0_1_goes_on(tmp_path, monkeypatch):
     shutil.copytree(HERE / "sweep.runs.fits", tmp_path / "sweep.runs.fits")
     grid = {"n_lags": 4, "n_seeds": 2, "n_null": 20, "n_jobs": 1, "progress": False}
     done = []
-    original = sweeping.run_trial
-    monkeypatch.setattr(sweeping, "run_trial", lambda *run: done.append(run[1:3]) or original(*run))
+    original = sweeping.run_trials
+    monkeypatch.setattr(
+        sweeping, "run_trials", lambda *run: done.append(run[1:3]) or original(*run)
+    )
     for _ in range(2):  # the second time it is a store of today
         found = motifold.sweep(X, n_components=[1, 2], path=tmp_path / "sweep.runs", **grid)
         assert not done
@@ -73,7 +75,7 @@ def test_a_store_of_0_1_goes_on(tmp_path, monkeypatch):
         assert found.table["loss"].tolist() == losses
         assert found.table["dissx"][2] == pytest.approx(0.02577, rel=1e-3)
     motifold.sweep(X, n_components=[1, 2, 3], path=tmp_path / "sweep.runs", **grid)
-    assert [(point["n_components"], seed) for point, seed in done] == [(3, 0), (3, 1)]
+    assert [(point["n_components"], seed) for point, seed in done] == [(3, [0]), (3, [1])]
 
 
 def test_a_checkpoint_of_0_1_is_no_fit_of_another_loss(tmp_path):

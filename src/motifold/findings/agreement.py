@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from motifold.data import Segments
 from motifold.data.refused import check_model
@@ -16,6 +19,8 @@ from motifold.fit.starts import StartAgreement, agreement_of
 from motifold.model.motifs import motif_grams
 
 _ROWS = 4096  # bins at a time
+# Features for each lag up to which the parts of many fits are built, and numbers of them at a time.
+_NARROW, _NUMBERS = 4, 2**23
 
 
 def reconstruction_gram(motifs: Floats, activations: Floats, segments: Segments) -> Floats:
@@ -99,10 +104,58 @@ def dissimilarity_of_factors(a: tuple[Any, Any], b: tuple[Any, Any], segments: S
     motifs = np.concatenate([_with_lags(np.asarray(W, np.float64), L) for W, _ in (a, b)])
     H = np.concatenate([np.asarray(h, np.float64) for _, h in (a, b)], axis=1)
     gram = reconstruction_gram(motifs, H, segments)
+    K_a = len(a[0])
+    return _dissimilarity_by(_cosines(gram)[:K_a, K_a:])
+
+
+def dissimilarities(factors: Sequence[tuple[Any, Any]], segments: Segments) -> Floats:
+    """DISSX of each of several fits of as many motifs with each other, (fits, fits)."""
+    n, K = len(factors), len(factors[0][0])
+    found = np.zeros((n, n))
+    pairs = list(combinations(range(n), 2))
+    _, L, N = factors[0][0].shape
+    if N > _NARROW * L:
+        for i, j in pairs:
+            value = dissimilarity_of_factors(factors[i], factors[j], segments)
+            found[i, j] = found[j, i] = value
+        return found
+    motifs = np.concatenate([np.asarray(W, np.float64) for W, _ in factors])
+    H = np.concatenate([np.asarray(h, np.float64) for _, h in factors], axis=1)
+    cosines = _cosines(gram_of_reconstructions(motifs, H, segments)).reshape(n, K, n, K)
+    for i, j in pairs:
+        found[i, j] = found[j, i] = _dissimilarity_by(cosines[i, :, j])
+    return found
+
+
+def gram_of_reconstructions(motifs: Floats, activations: Floats, segments: Segments) -> Floats:
+    """``reconstruction_gram`` by building what each motif explains, some rows at a time.
+
+    For many motifs of few features that is sooner: one product for all pairs.
+    """
+    M, L, N = motifs.shape
+    gram = np.zeros((M, M))
+    rows = max(1, _NUMBERS // (M * N))
+    lagged = np.ascontiguousarray(motifs[:, ::-1])  # a window has the oldest bin first
+    for H in segments.split(activations):
+        padded = np.zeros((len(H) + L - 1, M))
+        padded[L - 1 :] = H
+        for a in range(0, len(H), rows):
+            b = min(a + rows, len(H))
+            near = sliding_window_view(padded[a : b + L - 1], L, axis=0)  # (rows, M, L)
+            parts = np.matmul(near.transpose(1, 0, 2), lagged).reshape(M, -1)
+            gram += parts @ parts.T
+    return gram
+
+
+def _cosines(gram: Floats) -> Floats:
     norms = np.sqrt(np.maximum(gram.diagonal(), 0))
     norms = np.where(norms > 0, norms, 1)
-    K_a, K = len(a[0]), len(motifs)
-    cosine = (gram / norms[:, None] / norms)[:K_a, K_a:]
+    return gram / norms[:, None] / norms
+
+
+def _dissimilarity_by(cosine: Floats) -> float:
+    """Of two fits, by the cosines between the parts of one and those of the other."""
+    K = sum(cosine.shape)
     shared = cosine.max(axis=0).sum() + cosine.max(axis=1).sum()
     return float((K - shared) / K)
 

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Generator
 from contextlib import closing
 from functools import cached_property
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from motifold.engines.cuda import sharing
 from motifold.engines.dask.cluster import completed_of
 from motifold.estimator import CNMF
 from motifold.files import fingerprint_of_all
-from motifold.findings.agreement import dissimilarity_of_factors
+from motifold.findings.agreement import dissimilarities
 from motifold.findings.choices import (
     Choice,
     Crossover,
@@ -35,13 +35,17 @@ from motifold.findings.choices import (
 from motifold.findings.processes import end_with
 from motifold.findings.store import RunStore, run_key
 from motifold.findings.table import Table
-from motifold.findings.trial import Run, Settings, SweepData, Test, run_trial
+from motifold.findings.trial import Run, Settings, SweepData, Test, run_trials
 from motifold.fit.progress import work_bar
+from motifold.model import Array
 from motifold.prepare import Preparation
 
 # Entries of X up to which a GPU is shared by processes, of those at most, and runs that are worth
-# starting one for: on an H200 eight are twice as fast as four, and each takes seconds to start.
-_SMALL, _PROCESSES_OF_GPU, _WORTH_A_PROCESS = 2**24, 8, 8
+# starting one for: on an H200 ten take 1.6 s where four take 2.6; each takes seconds to start.
+_SMALL, _PROCESSES_OF_GPU, _WORTH_A_PROCESS = 2**24, 10, 8
+# Runs of one point whose steps are taken as one, at most, and tasks for each process: with one of
+# them the last would be waited for.
+_RUNS_BESIDE, _TASKS = 16, 2
 # The sweep's business.
 _OWN = {"random_state", "n_jobs", "device", "verbose", "callback", "warm_start"}
 
@@ -244,6 +248,8 @@ def sweep(
     if preparation is not None:
         known = f"{known} after: {preparation.describe()}"
     trials = [(point, seed) for point in points for seed in range(n_seeds)]
+    alike = {i: _Dissimilarities(n_seeds, data.segments) for i in range(len(points))}
+    places = {run_key(*trial): divmod(i, n_seeds) for i, trial in enumerate(trials)}
     with (
         RunStore(path, {"data": known, **settings.as_dict()}) as store,
         work_bar(len(trials), "sweep", "run", shown=progress) as bar,
@@ -258,7 +264,9 @@ def sweep(
             for key, run in runs:
                 store.add(key, run)
                 bar.update()
-    return _tabulated(points, n_seeds, store, data.segments)
+                point, seed = places[key]
+                alike[point].add(seed, run)  # while others are at work
+    return _tabulated(points, n_seeds, store, alike)
 
 
 def _points(grid: dict[str, Any]) -> list[Point]:
@@ -304,19 +312,39 @@ def _runs(
     if n_jobs is None:
         n_jobs = _processes_of_gpu(data, len(trials)) if on_gpu else -1
     n_processes = min(effective_n_jobs(n_jobs), len(trials))
+    wanted = 1 if n_processes <= 1 else _TASKS * n_processes
+    beside = max(1, -(-len(trials) // wanted))
+    tasks = _tasks(trials, min(beside, _RUNS_BESIDE) if on_gpu and data.X.size <= _SMALL else 1)
     if n_processes <= 1:
-        yield from (_keyed(data, *trial, settings, device) for trial in trials)
+        for task in tasks:
+            yield from _keyed(data, *task, settings, device)
         return
-    # Large ones first, so that no process is left alone with one at the end. On a GPU in turn, so
-    # that each process compiles for other shapes.
-    trials = sorted(trials, key=lambda trial: (on_gpu and trial[1], -_size(trial[0])))
+    # Large ones first, so that no process is left alone with one at the end.
+    tasks = sorted(tasks, key=lambda task: -_size(task[0]))
     shared = sharing.service() if on_gpu else None
     with parallel_config("loky", inner_max_num_threads=1):
         pool = Parallel(n_jobs=n_processes, return_as="generator_unordered")
         parent = os.getpid()
-        yield from pool(
-            delayed(_worked)(parent, shared, data, *trial, settings, device) for trial in trials
+        done = pool(
+            delayed(_worked)(parent, shared, data, *task, settings, device) for task in tasks
         )
+        with closing(done):
+            for runs in done:
+                yield from runs
+
+
+def _tasks(trials: list[tuple[Point, int]], most: int) -> list[tuple[Point, list[int]]]:
+    """Points with seeds that are run side by side, ``most`` at once, about as many everywhere."""
+    seeds: list[tuple[Point, list[int]]] = []
+    for point, seed in trials:
+        if not seeds or seeds[-1][0] != point:
+            seeds.append((point, []))
+        seeds[-1][1].append(seed)
+    return [
+        (point, part.tolist())
+        for point, of_point in seeds
+        for part in np.array_split(of_point, -(-len(of_point) // most))
+    ]
 
 
 def _size(point: Point) -> int:
@@ -343,12 +371,12 @@ def _runs_of_cluster(
     name = f"motifold-sweep-{uuid.uuid4().hex[:8]}"
     (sent,) = client.scatter([data], broadcast=True)
     futures = [
-        client.submit(_keyed, sent, *trial, settings, device, key=f"{name}-{i}", pure=False)
-        for i, trial in enumerate(trials)
+        client.submit(_keyed, sent, *task, settings, device, key=f"{name}-{i}", pure=False)
+        for i, task in enumerate(_tasks(trials, 1))
     ]
     try:
         for batch in completed_of(futures):
-            yield batch.result()
+            yield from batch.result()
     finally:
         client.cancel(futures)
 
@@ -358,28 +386,32 @@ def _worked(
     shared: str | None,
     data: SweepData,
     point: Point,
-    seed: int,
+    seeds: list[int],
     settings: Settings,
     device: str | None,
-) -> tuple[str, Run]:
-    """A run in a process of its own."""
+) -> list[tuple[str, Run]]:
+    """Runs in a process of their own."""
     end_with(parent)
     sharing.join(shared)
-    return _keyed(data, point, seed, settings, device)
+    return _keyed(data, point, seeds, settings, device)
 
 
 def _keyed(
-    data: SweepData, point: Point, seed: int, settings: Settings, device: str | None
-) -> tuple[str, Run]:
-    parameters = {**point, "device": device}
-    return run_key(point, seed), run_trial(data, parameters, seed, settings)
+    data: SweepData, point: Point, seeds: list[int], settings: Settings, device: str | None
+) -> list[tuple[str, Run]]:
+    runs = run_trials(data, {**point, "device": device}, seeds, settings)
+    return [(run_key(point, seed), run) for seed, run in zip(seeds, runs, strict=True)]
 
 
-def _tabulated(points: list[Point], n_seeds: int, store: RunStore, segments: Segments) -> Sweep:
+def _tabulated(
+    points: list[Point], n_seeds: int, store: RunStore, alike: dict[int, _Dissimilarities]
+) -> Sweep:
     records, motifs = [], []
-    for point in points:
+    for i, point in enumerate(points):
         runs = [store[run_key(point, seed)] for seed in range(n_seeds)]
-        dissimilarities = _mean_dissimilarities(runs, segments)
+        for seed, run in enumerate(runs):
+            alike[i].add(seed, run)
+        dissimilarities = alike[i].means
         for seed, (run, dissx) in enumerate(zip(runs, dissimilarities, strict=True)):
             key = {**point, "seed": seed}
             # Runs of stores that are older do not have it.
@@ -389,14 +421,25 @@ def _tabulated(points: list[Point], n_seeds: int, store: RunStore, segments: Seg
     return Sweep(Table(records), Table(motifs))
 
 
-def _mean_dissimilarities(runs: list[Run], segments: Segments) -> list[float]:
-    """DISSX of each run, its mean over the other seeds; NaN where there is none."""
-    n = len(runs)
-    if n < 2:
-        return [np.nan] * n
-    factors = [(run.components, run.activations) for run in runs]
-    sums = np.zeros(n)
-    for i, j in combinations(range(n), 2):
-        value = dissimilarity_of_factors(factors[i], factors[j], segments)
-        sums[[i, j]] += value
-    return (sums / (n - 1)).tolist()
+class _Dissimilarities:
+    """DISSX of the runs of a point with each other, computed as soon as all of them are there."""
+
+    def __init__(self, n_seeds: int, segments: Segments) -> None:
+        self._segments = segments
+        self._factors: list[tuple[Array, Array] | None] = [None] * n_seeds
+        self._values: np.ndarray | None = None
+
+    def add(self, seed: int, run: Run) -> None:
+        """Another run."""
+        self._factors[seed] = run.components, run.activations
+        factors = [known for known in self._factors if known is not None]
+        if self._values is None and len(factors) == len(self._factors) > 1:
+            self._values = dissimilarities(factors, self._segments)
+
+    @property
+    def means(self) -> list[float]:
+        """Of each run over the other seeds; NaN where there is none."""
+        n = len(self._factors)
+        if self._values is None:
+            return [np.nan] * n
+        return (self._values.sum(axis=0) / (n - 1)).tolist()
