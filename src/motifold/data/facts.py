@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,8 @@ from motifold.model.arrays import Array
 _ROWS = 2**16
 # Entries that are looked at together on a GPU, which is slow to begin with anything.
 _GLANCED = 2**26
+# Entries from which on several threads are worth it.
+_LARGE = 2**24
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,16 @@ def scan(
     *,
     nonnegative: bool = True,
     scale: float | None = None,
+    threads: int = 1,
 ) -> Facts:
     """Read X once: raise at the first bad value, with its place; else the facts.
 
     ``width`` as in ``Data.blocks``. ``scale``: to be used instead of the one that fits the data.
+    ``threads``: of those that may look at what is in memory; the numbers are the same.
     """
     largest, total, exponent = 0.0, 0.0, 0
-    for block, rows in _blocks(data, width):
-        low, high = float(rows.min()), float(rows.max())
+    for block, rows, look in _looked_at(data, width, threads):
+        low, high = look.low, look.high
         if not (np.isfinite(low) and np.isfinite(high)) or (nonnegative and low < 0):
             raise _bad_value(data, block, nonnegative)
         size = max(high, -low)
@@ -75,16 +80,48 @@ def scan(
         if needed != exponent:
             total *= 4.0 ** float(max(-500, min(500, needed - exponent)))
             exponent = needed
-        if exponent:
-            rows = np.ldexp(rows.astype(np.float64), exponent)
-        # Not by BLAS, whose threads would wake up for it.
-        total += float(np.einsum("tn,tn->", rows, rows, dtype=np.float64))
+        total += _power(np.ldexp(rows.astype(np.float64), exponent)) if exponent else look.power
     if stands_out(data, largest):
         warnings.warn(f"{data.name}: {advice(largest)}", UserWarning, stacklevel=3)
     if scale is None:
         scale = working_scale(largest, data.dtype)
     squared_norm = total * float(np.ldexp(scale, -exponent)) ** 2
     return Facts(data.T, data.N, data.dtype, scale, squared_norm, data.observed_share)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The least, the largest, and the sum of squares of some rows."""
+
+    low: float
+    high: float
+    power: float
+
+    @classmethod
+    def at(cls, rows: Array) -> _Look:
+        with np.errstate(
+            all="ignore"
+        ):  # what is not finite is told, and overflows are counted anew
+            return cls(float(rows.min()), float(rows.max()), _power(rows))
+
+
+def _power(rows: Array) -> float:
+    # Not by BLAS, whose threads would wake up for it.
+    return float(np.einsum("tn,tn->", rows, rows, dtype=np.float64))
+
+
+def _looked_at(data: Data, width: int, threads: int) -> Iterator[tuple[Block, Array, _Look]]:
+    """The blocks, what they hold, and a look at it: by threads, where X is large and in memory."""
+    blocks = _blocks(data, width)
+    there = all(segment.array is not None for segment in data.segments)
+    if threads < 2 or not there or data.T * data.N < _LARGE:
+        yield from ((block, rows, _Look.at(rows)) for block, rows in blocks)
+        return
+    parts = list(blocks)  # views
+    with ThreadPoolExecutor(threads, "motifold-scan") as pool:
+        looks = pool.map(_Look.at, [rows for _, rows in parts])
+        for (block, rows), look in zip(parts, looks, strict=True):
+            yield block, rows, look
 
 
 def _blocks(data: Data, width: int) -> Iterator[tuple[Block, Array]]:

@@ -6,6 +6,7 @@ None follows the data: arrays of CuPy and tensors of torch that are on a GPU sta
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from motifold.data import Data, Facts, Segments, scan
 from motifold.data.validation import check_mask, is_list_of_segments, recording_of
 from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
+from motifold.engines.cpu.threads import free_cores
 from motifold.engines.cuda.device import Device
 from motifold.engines.cuda.names import device_of, is_name
 from motifold.engines.cuda.sources import DeviceSource
@@ -189,8 +191,11 @@ class Place:
         return DeviceSource(xp.where(seen, source.array, source.dtype.type(0)), source.host)
 
     def look_for(self, parameters: Any) -> Callable[..., Facts]:
-        """Who looks at the data for the problem with these parameters."""
-        return scan
+        """Who looks at the data for the problem with these parameters.
+
+        A fit on a GPU would wait for one thread as long as for a hundred iterations.
+        """
+        return scan if self.device is None else partial(scan, threads=free_cores())
 
     def safely(self, engine: CPUEngine, work: Callable[[], Any]) -> Any:
         """What the work gives; where the place can lose what it holds, it is done again."""

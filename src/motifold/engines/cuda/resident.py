@@ -21,6 +21,8 @@ from motifold.model import Array
 # Bytes of a block's windows, or of its X. Products of a few long blocks are faster than those of
 # many that would stay in the GPU's second-level cache. Those that are streamed wait for a copy.
 _BLOCK_BYTES, _STREAMED_BYTES, _LEAST_ROWS = 2**28, 2**26, 1024
+# Of a block of X on its way to stay there: pinned memory takes time to make.
+_CARRIED_BYTES = 2**24
 # Bytes that a thread reads of an array at once, and threads at most: on an H200's host one of them
 # fills 7 GB/s of pinned memory, eight 47, and the GPU takes 55.
 _READ_BYTES, _READERS = 2**22, 8
@@ -93,7 +95,7 @@ class Resident:
         X = device.xp.empty((self.T, self.N), dtype=self.dtype)
         segments = self.problem.segments
         if not any(isinstance(segment.source, DeviceSource) for segment in segments):
-            rows = max(1, _STREAMED_BYTES // (self.N * self.dtype.itemsize))
+            rows = max(1, _CARRIED_BYTES // (self.N * self.dtype.itemsize))
             ranges = [(a, min(a + rows, self.T)) for a in range(0, self.T, rows)]
             blocks = device.streamed(ranges, self._read, self.N, self.dtype)
             for (a, b), block in zip(ranges, blocks, strict=True):
