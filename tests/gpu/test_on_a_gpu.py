@@ -93,7 +93,7 @@ def test_steps_of_several_starts(gpu, K, L, T, dtype):
     """As one, recorded, they do what each does by itself, to the rounding of products."""
     from cases import make_case
 
-    from motifold.engines.cuda.engine import _Asked
+    from motifold.engines.cuda.beside import Asked
     from motifold.engines.cuda.recording import Recording
 
     case = make_case([T - 40, 1, 39], N=17, K=K, L=L)
@@ -104,7 +104,7 @@ def test_steps_of_several_starts(gpu, K, L, T, dtype):
             (engine.put_motifs(case.W * rng.random(case.W.shape)), engine.put(case.H))
             for _ in range(3)
         ]
-        asked = [_Asked(engine, W, H, HALS("tiles"), Inner(4, 0.1)) for W, H in starts]
+        asked = [Asked(engine, W, H, HALS("tiles"), Inner(4, 0.1)) for W, H in starts]
         recording = asked[0].recorded(3)
         assert isinstance(recording, Recording)
         assert recording.works

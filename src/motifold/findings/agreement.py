@@ -127,6 +127,30 @@ def dissimilarities(factors: Sequence[tuple[Any, Any]], segments: Segments) -> F
     return found
 
 
+class Dissimilarities:
+    """DISSX of the runs of a point with each other, computed as soon as all of them are there."""
+
+    def __init__(self, n_seeds: int, segments: Segments) -> None:
+        self._segments = segments
+        self._factors: list[tuple[Any, Any] | None] = [None] * n_seeds
+        self._values: np.ndarray | None = None
+
+    def add(self, seed: int, run: Any) -> None:
+        """Another run."""
+        self._factors[seed] = run.components, run.activations
+        factors = [known for known in self._factors if known is not None]
+        if self._values is None and len(factors) == len(self._factors) > 1:
+            self._values = dissimilarities(factors, self._segments)
+
+    @property
+    def means(self) -> list[float]:
+        """Of each run over the other seeds; NaN where there is none."""
+        n = len(self._factors)
+        if self._values is None:
+            return [np.nan] * n
+        return (self._values.sum(axis=0) / (n - 1)).tolist()
+
+
 def gram_of_reconstructions(motifs: Floats, activations: Floats, segments: Segments) -> Floats:
     """``reconstruction_gram`` by building what each motif explains, some rows at a time.
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import uuid
 from collections.abc import Callable, Generator
 from contextlib import closing
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 
-from motifold.data import Segments
 from motifold.data.given import takes_recordings
 from motifold.data.validation import check_masked_recording
 from motifold.engines.cpu.threads import free_cores
 from motifold.engines.cuda import sharing
 from motifold.engines.dask.cluster import completed_of
-from motifold.estimator import CNMF
 from motifold.files import fingerprint_of_all
-from motifold.findings.agreement import dissimilarities
+from motifold.findings.agreement import Dissimilarities
 from motifold.findings.choices import (
     Choice,
     Crossover,
@@ -32,12 +28,12 @@ from motifold.findings.choices import (
     find_crossover,
     range_notes,
 )
+from motifold.findings.grid import Point, points_of
 from motifold.findings.processes import end_with
 from motifold.findings.store import RunStore, run_key
 from motifold.findings.table import Table
 from motifold.findings.trial import Run, Settings, SweepData, Test, run_trials
 from motifold.fit.progress import work_bar
-from motifold.model import Array
 from motifold.prepare import Preparation
 
 # Entries of X up to which a GPU is shared by processes, of those at most, and runs that are worth
@@ -46,10 +42,6 @@ _SMALL, _PROCESSES_OF_GPU, _WORTH_A_PROCESS = 2**24, 10, 8
 # Runs of one point whose steps are taken as one, at most, and tasks for each process: with one of
 # them the last would be waited for.
 _RUNS_BESIDE, _TASKS = 16, 2
-# The sweep's business.
-_OWN = {"random_state", "n_jobs", "device", "verbose", "callback", "warm_start"}
-
-Point = dict[str, Any]
 
 
 class Sweep:
@@ -235,7 +227,7 @@ def sweep(
     >>> len(found.table), found.suggested
     (6, {'n_components': 2})
     """
-    points = _points(grid)
+    points = points_of(grid)
     signed = all(point.get("allow_negative", False) for point in points)
     arrays, masks = check_masked_recording(X, lengths, segments, mask, nonnegative=not signed)
     if n_seeds < 1:
@@ -248,7 +240,7 @@ def sweep(
     if preparation is not None:
         known = f"{known} after: {preparation.describe()}"
     trials = [(point, seed) for point in points for seed in range(n_seeds)]
-    alike = {i: _Dissimilarities(n_seeds, data.segments) for i in range(len(points))}
+    alike = {i: Dissimilarities(n_seeds, data.segments) for i in range(len(points))}
     places = {run_key(*trial): divmod(i, n_seeds) for i, trial in enumerate(trials)}
     with (
         RunStore(path, {"data": known, **settings.as_dict()}) as store,
@@ -267,37 +259,6 @@ def sweep(
                 point, seed = places[key]
                 alike[point].add(seed, run)  # while others are at work
     return _tabulated(points, n_seeds, store, alike)
-
-
-def _points(grid: dict[str, Any]) -> list[Point]:
-    """Every combination of the grid's values, the last parameter running fastest."""
-    known = set(inspect.signature(CNMF).parameters) - _OWN
-    for name in grid:
-        if name not in known:
-            reason = "is set by the sweep itself" if name in _OWN else "is not a parameter of CNMF"
-            raise TypeError(f"sweep: {name} {reason}; there are {', '.join(sorted(known))}.")
-    for name in ("n_components", "n_lags"):
-        if name not in grid:
-            raise TypeError(f"sweep needs {name}: a number, or a list of numbers to go through.")
-    values = {name: _values(name, given) for name, given in grid.items()}
-    return [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-
-
-def _values(name: str, given: Any) -> list[Any]:
-    """The values of one parameter, as plain Python objects."""
-    several = isinstance(given, (list, tuple, range)) or np.ndim(given) == 1
-    values = [
-        value.item() if isinstance(value, np.generic) else value
-        for value in (given if several else [given])
-    ]
-    if not values:
-        raise ValueError(f"sweep: the list of values of {name} is empty.")
-    if name in ("n_components", "n_lags") and not all(isinstance(v, int) and v > 0 for v in values):
-        raise ValueError(
-            f"sweep: {name} must be a whole number of 1 or more, or several such as range(1, 6), "
-            f"not {given!r}."
-        )
-    return values
 
 
 def _runs(
@@ -404,7 +365,7 @@ def _keyed(
 
 
 def _tabulated(
-    points: list[Point], n_seeds: int, store: RunStore, alike: dict[int, _Dissimilarities]
+    points: list[Point], n_seeds: int, store: RunStore, alike: dict[int, Dissimilarities]
 ) -> Sweep:
     records, motifs = [], []
     for i, point in enumerate(points):
@@ -419,27 +380,3 @@ def _tabulated(
             records.append({**key, **measures, "dissx": dissx})
             motifs += [{**key, **motif} for motif in run.motifs]
     return Sweep(Table(records), Table(motifs))
-
-
-class _Dissimilarities:
-    """DISSX of the runs of a point with each other, computed as soon as all of them are there."""
-
-    def __init__(self, n_seeds: int, segments: Segments) -> None:
-        self._segments = segments
-        self._factors: list[tuple[Array, Array] | None] = [None] * n_seeds
-        self._values: np.ndarray | None = None
-
-    def add(self, seed: int, run: Run) -> None:
-        """Another run."""
-        self._factors[seed] = run.components, run.activations
-        factors = [known for known in self._factors if known is not None]
-        if self._values is None and len(factors) == len(self._factors) > 1:
-            self._values = dissimilarities(factors, self._segments)
-
-    @property
-    def means(self) -> list[float]:
-        """Of each run over the other seeds; NaN where there is none."""
-        n = len(self._factors)
-        if self._values is None:
-            return [np.nan] * n
-        return (self._values.sum(axis=0) / (n - 1)).tolist()

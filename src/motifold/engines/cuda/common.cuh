@@ -84,3 +84,17 @@ __device__ __forceinline__ REAL gram(const REAL* A, const REAL* E, int k, int s,
     if (left >= L || q <= 0) return A[(k * WIDTH + s + L - 1) * K + j];
     return q < L ? E[(((L - left) * K + k) * L + q) * K + j] : (REAL)0;
 }
+
+// Of 2·STEP sums that lie spread over the lanes, each lane gets that of its own number. (Templates, as
+// the compiler does not unroll loops in such loops: the sums would go to memory.)
+template <int STEP>
+__device__ __forceinline__ REAL own_sum(REAL (&sums)[32]) {
+    const bool upper = threadIdx.x & STEP;
+#pragma unroll
+    for (int i = 0; i < STEP; i++) {
+        const REAL other = __shfl_xor_sync(~0u, upper ? sums[i] : sums[i + STEP], STEP);
+        sums[i] = (upper ? sums[i + STEP] : sums[i]) + other;
+    }
+    if constexpr (STEP > 1) return own_sum<STEP / 2>(sums);
+    return sums[0];
+}

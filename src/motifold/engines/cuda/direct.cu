@@ -204,19 +204,6 @@ extern "C" __global__ void sum_runs(const REAL* parts, int runs, int N, REAL* P)
     P[(row_t)feature * (L * K) + p] = (REAL)total;
 }
 
-// Of 2·STEP sums that lie spread over the lanes, each lane gets that of its own number (as in hals.cu).
-template <int STEP>
-__device__ __forceinline__ REAL own_part(REAL (&sums)[BINS]) {
-    const bool upper = threadIdx.x & STEP;
-#pragma unroll
-    for (int i = 0; i < STEP; i++) {
-        const REAL other = __shfl_xor_sync(~0u, upper ? sums[i] : sums[i + STEP], STEP);
-        sums[i] = (upper ? sums[i + STEP] : sums[i]) + other;
-    }
-    if constexpr (STEP > 1) return own_part<STEP / 2>(sums);
-    return sums[0];
-}
-
 // C[t, k] += sum over lags and features of X[t + lag] * W[k, lag], over the rows of X that there are. A
 // block has 32 bins, each of its warps some of the features. V is W as (K, L, N).
 extern "C" __global__ __launch_bounds__(128, CORRELATE_BLOCKS) void correlate(
@@ -277,7 +264,7 @@ extern "C" __global__ __launch_bounds__(128, CORRELATE_BLOCKS) void correlate(
                     for (int i = 0; i < BINS; i++) sums[i] += whole >> i & 1 ? w * x[i + lag] : (REAL)0;
                 }
             }
-            totals[warp][k][lane] += own_part<BINS / 2>(sums);
+            totals[warp][k][lane] += own_sum<BINS / 2>(sums);
         }
     }
     __syncthreads();

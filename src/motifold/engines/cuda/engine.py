@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -12,11 +11,11 @@ import numpy as np
 from motifold.engines.base import Step
 from motifold.engines.cpu.memo import Memo
 from motifold.engines.cpu.statistics import WStatistics
+from motifold.engines.cuda.beside import Asked, likeness_of
 from motifold.engines.cuda.problems import DeviceProblems
-from motifold.engines.cuda.recording import Begun, Foreseen, Point, Recording
+from motifold.engines.cuda.recording import Foreseen, Point, Recording
 from motifold.engines.cuda.solving import update_W
 from motifold.engines.cuda.together import Seat, seat, together
-from motifold.files import fingerprint_of_all
 from motifold.model import Array
 from motifold.model.certificate import kkt_ratio
 from motifold.solvers import HALS, Inner, Solver
@@ -74,9 +73,9 @@ class CUDAEngine(DeviceProblems):
         mine = seat()
         if mine is not None and self._may_meet(solver):
             return self._met(mine, W, H, solver, inner, enough)
-        return self._step(W, H, solver, inner, follow, enough)
+        return self.step_alone(W, H, solver, inner, follow, enough)
 
-    def _step(
+    def step_alone(
         self, W: Any, H: Any, solver: Solver, inner: Inner, follow: float, enough: float | None
     ) -> Step:
         self._rough = self._may_be_rough and enough is None
@@ -99,9 +98,9 @@ class CUDAEngine(DeviceProblems):
         if self._rough:
             self._forget_products()
         self._rough = False
-        return self._step_of(W, H, numbers, problem, follow)
+        return self.step_of(W, H, numbers, problem, follow)
 
-    def _step_of(
+    def step_of(
         self, W: Any, H: Any, numbers: Array, problem: Any = None, follow: float = 0.0
     ) -> Step:
         """From what it told."""
@@ -179,7 +178,7 @@ class CUDAEngine(DeviceProblems):
         """How many numbers a step of one start tells."""
         return _OF_MOTIFS + 4 + 3 * self.problem.K
 
-    def _told_of(self, numbers: Array, number: int, starts: int) -> Array:
+    def told_of(self, numbers: Array, number: int, starts: int) -> Array:
         """What one of several starts is told, of the numbers of all: each sum lies together."""
         of_motifs, K = starts * _OF_MOTIFS, starts * self.problem.K
         parts = numbers[:of_motifs].reshape(2, starts, -1)[:, number]
@@ -225,11 +224,11 @@ class CUDAEngine(DeviceProblems):
             return None
         key = solver.order, inner.max_sweeps, inner.shrink, self._rough
         if key not in self._recordings:
-            self._recordings[key] = Recording(self.device, self._body(solver, inner), W, H)
+            self._recordings[key] = Recording(self.device, self.body(solver, inner), W, H)
         found = self._recordings[key]
         return found if found.works else None
 
-    def _body(self, solver: Solver, inner: Inner) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
+    def body(self, solver: Solver, inner: Inner) -> Callable[[Any, Any], tuple[Any, Any, Any]]:
         """The step to record; also of several starts, whose factors have one more axis in front."""
         plain = Inner(inner.max_sweeps, inner.shrink)
 
@@ -248,6 +247,11 @@ class CUDAEngine(DeviceProblems):
         """Whether a step may be taken together with those of other starts."""
         small = self.problem.T * self.problem.N <= _SMALL
         return small and type(solver) is HALS and self._may_be_recorded and self.model.held is None
+
+    @cached_property
+    def likeness(self) -> Hashable:
+        """What has to be equal of engines whose steps are taken as one."""
+        return likeness_of(self)
 
     def beside(self, n: int, solver: Solver) -> list[Any]:
         """Engines for so many starts side by side; none where one after the other is as good."""
@@ -280,21 +284,8 @@ class CUDAEngine(DeviceProblems):
         enough: float | None,
     ) -> Step:
         self._next_beta = self._foreseen = None
-        step: Step = mine.step(_Asked(self, W, H, solver, inner))
+        step: Step = mine.step(Asked(self, W, H, solver, inner))
         return Step(step.kkt_W) if enough is not None and step.kkt_W <= enough else step
-
-    @cached_property
-    def _likeness(self) -> Hashable:
-        """What has to be equal of problems, so that a step of one is a step of all."""
-        kept, problem, penalties = self.problem.kept, self.problem, self.model.penalties
-        if "likeness" not in kept:
-            arrays = [segment.rows(0, len(segment)) for segment in problem.segments]
-            kept["likeness"] = fingerprint_of_all(arrays)
-        data = kept["likeness"], problem.bounds.tobytes(), problem.scale, self.device.name
-        weights = None if problem.weights is None else problem.weights.tobytes()
-        on_entries = penalties.l1_W, penalties.l2_W, penalties.l1_H, penalties.l2_H
-        sizes = problem.N, problem.K, problem.L, problem.dtype, problem.boundary
-        return *data, weights, *sizes, *(array.tobytes() for array in on_entries)
 
     def _updated_motifs(
         self, W: Any, of_W: WStatistics, solver: Solver, inner: Inner, gradient: Any
@@ -368,40 +359,6 @@ class CUDAEngine(DeviceProblems):
             if self.hides:
                 shares[k] += self.passes.hidden_power(W, alone)
         return np.maximum(shares / problem.squared_norm, 0.0)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A step that an engine would take together with others (``together.Party``)."""
-
-    engine: CUDAEngine
-    W: Any
-    H: Any
-    solver: Solver
-    inner: Inner
-
-    @property
-    def key(self) -> Hashable:
-        """What has to be equal of steps that are taken as one."""
-        inner = self.inner.max_sweeps, self.inner.shrink
-        assert isinstance(self.solver, HALS)
-        return self.engine._likeness, self.solver.order, inner
-
-    def recorded(self, starts: int) -> Recording:
-        """By an engine of its own: what this one keeps is of one start."""
-        engine = self.engine
-        own = type(engine)(engine.problem, engine.workers, engine.device, engine.data)
-        body = own._body(self.solver, self.inner)
-        return Recording.of_several(engine.device, body, self.W, self.H, starts)
-
-    def alone(self) -> Step:
-        """As without a meeting."""
-        return self.engine._step(self.W, self.H, self.solver, self.inner, 0.0, None)
-
-    def told(self, begun: Begun, number: int, starts: int) -> Step:
-        """Its factors are views of those of all."""
-        numbers = self.engine._told_of(begun.numbers(), number, starts)
-        return self.engine._step_of(begun.W[number], begun.H[number], numbers)
 
 
 def _starts_of(W: Any) -> int:

@@ -143,20 +143,6 @@ extern "C" __global__ void cut_off_taps(const REAL* A, const REAL* E, REAL* out)
     }
 }
 
-// Of 2·STEP sums that lie spread over the lanes, each lane gets that of its own number. (Templates, as
-// the compiler does not unroll loops in such loops: the sums would go to memory.)
-template <int STEP>
-__device__ __forceinline__ REAL own_sum(REAL (&sums)[32]) {
-    const bool upper = threadIdx.x & STEP;
-#pragma unroll
-    for (int i = 0; i < STEP; i++) {
-        const REAL other = __shfl_xor_sync(~0u, upper ? sums[i] : sums[i + STEP], STEP);
-        sums[i] = (upper ? sums[i + STEP] : sums[i]) + other;
-    }
-    if constexpr (STEP > 1) return own_sum<STEP / 2>(sums);
-    return sums[0];
-}
-
 // Entries (t, k) of one tile for t = begin…n, 32 bins at a time. First the slopes of all of them, at
 // what H is by now: dot products over the lanes, of which each lane gets the one of its own bin. Then
 // the bins in their order: each tells the lanes behind it what it changes of their slopes.
