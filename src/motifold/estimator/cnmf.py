@@ -91,7 +91,8 @@ class CNMF(Fitting, Streams, Applying):
         activations would be too large for the precision are changed, by a power of two.
     n_init : int, default=1
         Number of random starts; the one with the lowest objective is kept. With acceleration,
-        one that will hardly reach the best so far is given up early.
+        one that will hardly reach the best so far is given up early. On a GPU starts of a small
+        recording go side by side, unless a ``callback`` has to see one after the other.
     random_state : int, RandomState or None, default=None
         Seed of the starts; an int makes fits repeatable.
     warm_start : bool, default=False

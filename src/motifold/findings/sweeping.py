@@ -200,8 +200,9 @@ def sweep(
         rows that it sees.
     n_jobs : int or None, default=None
         Number of processes; None means all cores. Of those that share a GPU there are as many as
-        the size of X suggests: one if it is large, up to eight if it is small, by NVIDIA's
-        multi-process service where the system has it. Results do not depend on it.
+        the size of X suggests: one if it is large, up to ten if it is small, by NVIDIA's
+        multi-process service where the system has it; each takes seeds of a point side by side.
+        Results do not depend on it (on a GPU but for rounding).
     device : str or None, default=None
         As in ``CNMF``, for every run. A run is known by its other parameters: what was fitted on
         one device is not repeated on another.

@@ -111,14 +111,17 @@ def _whole(loop: Loop, seed: int, W: Array | None, H: Array | None, clock: Clock
 
 
 def _entered(loop: Loop, record: SearchState, number: int, state: LoopState) -> None:
-    """Note a start beside others as if those before it had ended, and it had been compared."""
+    """Note a start beside others as if those before it had ended, and it had been compared.
+
+    One that would have been given up, and got ahead after all, was not.
+    """
     record.index, record.current = number, state
     if not state.over:
         record.best = record.leader
         return
     if loop.descent.rules.acceleration is not None and record.best is not None:
         loop.to_beat = record.best.objective
-        if loop.would_have_been_outdone(state):
+        if state.objective >= loop.to_beat and loop.would_have_been_outdone(state):
             record.current = state = replace(state, given_up=True)
     record.ended(state)
     record.best = record.leader

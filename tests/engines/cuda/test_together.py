@@ -177,6 +177,8 @@ def test_tasks_are_shared_out_evenly():
 class Party:
     """Somebody who asks for a number and the sum of those who asked with it."""
 
+    most = 16
+
     def __init__(self, key, number):
         self.key, self.W, self.H = key, number, number
 
@@ -209,6 +211,34 @@ def test_whoever_is_alike_is_served_at_once():
     assert found[0][2] == (1, 1 + 4 + 4, 3)
     assert found[3][2] == (4, 1 + 4 + 4, 3)
     assert together.seat() is None
+
+
+def test_no_more_at_once_than_fit():
+    """The rest is another batch; one alone is none."""
+
+    class Large(Party):
+        most = 2
+
+    def work(number):
+        return together.seat().step(Large("a", number))
+
+    found = together.together([lambda number=number: work(number) for number in (1, 2, 4, 8, 16)])
+    assert found == [(1, 3, 2), (2, 3, 2), (4, 12, 2), (8, 12, 2), (16, "alone")]
+
+
+def test_called_off_before_it_began(monkeypatch):
+    """Ctrl-C while threads are made: nobody waits for ever."""
+    submit, begun = together.ThreadPoolExecutor.submit, []
+
+    def interrupted(self, *args):
+        begun.append(args)
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return submit(self, *args)
+
+    monkeypatch.setattr(together.ThreadPoolExecutor, "submit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        together.together([lambda: together.seat().step(Party("a", 1))] * 4)
 
 
 def test_one_at_a_time():
@@ -286,6 +316,8 @@ def test_the_engine_says_who_goes_side_by_side():
         )
         assert len(ours.beside(3, HALS())) == 3
         assert len(ours.beside(99, HALS())) == engine._MOST_STARTS
+        small = engine_on(Device(memory=30_000), case.problem(), workers)
+        assert 2 <= len(small.beside(99, HALS())) < engine._MOST_STARTS
         assert not ours.beside(1, HALS())
         assert not ours.beside(3, MU())
         assert not theirs.beside(3, HALS())

@@ -43,6 +43,12 @@ class Asked:
         assert isinstance(self.solver, HALS)
         return self.engine.likeness, self.solver.order, inner
 
+    @property
+    def most(self) -> int:
+        """As many as there is memory for."""
+        most: int = self.engine.most_starts
+        return most
+
     def recorded(self, starts: int) -> Recording:
         """By an engine of its own: what this one keeps is of one start."""
         engine = self.engine

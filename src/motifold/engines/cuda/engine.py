@@ -255,12 +255,24 @@ class CUDAEngine(DeviceProblems):
 
     def beside(self, n: int, solver: Solver) -> list[Any]:
         """Engines for so many starts side by side; none where one after the other is as good."""
+        n = min(n, self.most_starts)
         if n < 2 or seat() is not None or not self._may_meet(solver):
             return []
         return [
-            type(self)(self.problem, self.workers, self.device.alike(), self.data)
-            for _ in range(min(n, _MOST_STARTS))
+            type(self)(self.problem, self.workers, self.device.alike(), self.data) for _ in range(n)
         ]
+
+    @cached_property
+    def most_starts(self) -> int:
+        """How many there may be side by side: what they take has to fit, too."""
+        problem, room = self.problem, self.device.room()
+        if room is None:
+            return _MOST_STARTS
+        rows = max(b - a for a, b in self.data.ranges)
+        # Windows, X·W̃ and what is made of them; B, E and their like.
+        columns = problem.L * problem.K
+        each = (3 * rows * columns + 8 * columns**2) * problem.dtype.itemsize
+        return int(max(1, min(_MOST_STARTS, room // each)))
 
     def together(self, works: Sequence[Callable[[], Result]]) -> list[Result]:
         """Do the works at once, each in a thread, whose device is this engine's."""

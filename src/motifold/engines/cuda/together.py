@@ -36,6 +36,10 @@ class Party(Protocol):
         """What has to be equal of steps that are taken as one."""
 
     @property
+    def most(self) -> int:
+        """How many such there may be at once."""
+
+    @property
     def W(self) -> Any:
         """The motifs that it begins with."""
 
@@ -120,6 +124,13 @@ class Meeting:
         """All go home, as soon as they come to a step."""
         self._broken = True
 
+    def call_off(self) -> None:
+        """It never begins: whoever is there goes home."""
+        self._broken = True
+        for member in self._ready:
+            member.go_on()
+        self._ready.clear()
+
     def at_the_end(self, key: Hashable, work: Callable[[], None]) -> None:
         """Have something done, once for each key, when all have ended."""
         self._last[key] = work
@@ -157,6 +168,11 @@ class Meeting:
         if len(parties) == 1:
             group[0].result = parties[0].alone()
             return
+        most = parties[0].most
+        if len(parties) > most:
+            self._serve(group[:most])
+            self._serve(group[most:])
+            return
         starts, recording = self._recording_for(parties)
         # A recording is of as many as it is of: the last one is there several times.
         filled = parties + parties[-1:] * (starts - len(parties))
@@ -167,7 +183,8 @@ class Meeting:
     def _recording_for(self, parties: list[Party]) -> tuple[int, Recording]:
         """One of enough starts, but not of too many."""
         known, n = self._recordings[parties[0].key], len(parties)
-        starts = min((size for size in known if n <= size <= 2 * n), default=n)
+        most = min(2 * n, parties[0].most)
+        starts = min((size for size in known if n <= size <= most), default=n)
         if starts not in known:
             known[starts] = parties[0].recorded(starts)
         return starts, known[starts]
@@ -216,10 +233,15 @@ def together(works: Sequence[Callable[[], Result]]) -> list[Result]:
         with _seated(Seat(meeting, member)):
             return work()
 
+    futures: list[Future[Result]] = []
     with ThreadPoolExecutor(len(works), "motifold-start") as pool:
-        futures = [pool.submit(one, *pair) for pair in zip(works, members, strict=True)]
-        meeting.begin()
         try:
+            futures += [pool.submit(one, *pair) for pair in zip(works, members, strict=True)]
+        except BaseException:  # Ctrl-C: some of them wait already
+            meeting.call_off()
+            raise
+        try:
+            meeting.begin()
             while wait(
                 futures, _LOOK, FIRST_EXCEPTION
             ).not_done:  # not for long: Ctrl-C is heard then
