@@ -356,3 +356,13 @@ def test_the_doctor_tells_of_gpus(cupy):
     from motifold.engines.cuda import Census
 
     assert Census().facts["cuda:1"] == ("False GPU, compute capability 9.0, 8.0 of 16.0 GiB free")
+
+
+def test_starts_side_by_side_on_the_second_device(cupy):
+    """Whoever serves them, also one who has just ended: what there is to do is done there."""
+    settings = {"n_init": 3, "random_state": 0, "max_iter": 25, "tol": 0.02, "device": "cuda:1"}
+    beside = CNMF(2, 4, **settings).fit(X)
+    apart = CNMF(2, 4, callback=lambda state: False, **settings).fit(X)
+    np.testing.assert_array_equal(beside.components_, apart.components_)
+    np.testing.assert_array_equal(beside.start_losses_, apart.start_losses_)
+    assert cupy.machine.current == 0

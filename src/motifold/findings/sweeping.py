@@ -6,6 +6,7 @@ import os
 import uuid
 from collections.abc import Callable, Generator
 from contextlib import closing
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -279,7 +280,7 @@ def _runs(
     tasks = _tasks(trials, min(beside, _RUNS_BESIDE) if on_gpu and data.X.size <= _SMALL else 1)
     if n_processes <= 1:
         for task in tasks:
-            yield from _keyed(data, *task, settings, device)
+            yield from _keyed(data, *task, settings, device).handed_over()
         return
     # Large ones first, so that no process is left alone with one at the end.
     tasks = sorted(tasks, key=lambda task: -_size(task[0]))
@@ -291,15 +292,15 @@ def _runs(
             delayed(_worked)(parent, shared, data, *task, settings, device) for task in tasks
         )
         with closing(done):
-            for runs in done:
-                yield from runs
+            for ended in done:
+                yield from ended.handed_over()
 
 
 def _tasks(trials: list[tuple[Point, int]], most: int) -> list[tuple[Point, list[int]]]:
     """Points with seeds that are run side by side, ``most`` at once, about as many everywhere."""
     seeds: list[tuple[Point, list[int]]] = []
     for point, seed in trials:
-        if not seeds or seeds[-1][0] != point:
+        if not seeds or seeds[-1][0] is not point:
             seeds.append((point, []))
         seeds[-1][1].append(seed)
     return [
@@ -338,7 +339,7 @@ def _runs_of_cluster(
     ]
     try:
         for batch in completed_of(futures):
-            yield from batch.result()
+            yield from batch.result().handed_over()
     finally:
         client.cancel(futures)
 
@@ -351,18 +352,42 @@ def _worked(
     seeds: list[int],
     settings: Settings,
     device: str | None,
-) -> list[tuple[str, Run]]:
+) -> _Ended:
     """Runs in a process of their own."""
     end_with(parent)
     sharing.join(shared)
     return _keyed(data, point, seeds, settings, device)
 
 
+@dataclass(frozen=True)
+class _Ended:
+    """The runs of a task that have ended, by their keys, and what kept the others from it."""
+
+    runs: list[tuple[str, Run]]
+    error: BaseException | None = None
+
+    def handed_over(self) -> Generator[tuple[str, Run]]:
+        """Those there are; then the error is raised."""
+        yield from self.runs
+        if self.error is not None:
+            raise self.error
+
+
 def _keyed(
     data: SweepData, point: Point, seeds: list[int], settings: Settings, device: str | None
-) -> list[tuple[str, Run]]:
-    runs = run_trials(data, {**point, "device": device}, seeds, settings)
-    return [(run_key(point, seed), run) for seed, run in zip(seeds, runs, strict=True)]
+) -> _Ended:
+    runs: list[tuple[str, Run]] = []
+
+    def ended(seed: int, run: Run) -> None:
+        runs.append((run_key(point, seed), run))
+
+    try:
+        run_trials(data, {**point, "device": device}, seeds, settings, ended)
+    except BaseException as error:
+        if not runs:
+            raise
+        return _Ended(runs, error)
+    return _Ended(runs)
 
 
 def _tabulated(

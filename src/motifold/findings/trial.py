@@ -125,10 +125,23 @@ def run_trial(data: SweepData, parameters: dict[str, Any], seed: int, settings: 
 
 
 def run_trials(
-    data: SweepData, parameters: dict[str, Any], seeds: Sequence[int], settings: Settings
+    data: SweepData,
+    parameters: dict[str, Any],
+    seeds: Sequence[int],
+    settings: Settings,
+    ended: Callable[[int, Run], object] = lambda seed, run: None,
 ) -> list[Run]:
-    """The same from several seeds: side by side, on a device that takes their steps at once."""
-    runs = [partial(_run, data, parameters, seed, settings) for seed in seeds]
+    """The same from several seeds: side by side, on a device that takes their steps at once.
+
+    ``ended`` is told of each when it has, also where another one fails.
+    """
+
+    def told(seed: int) -> Run:
+        run = _run(data, parameters, seed, settings)
+        ended(seed, run)
+        return run
+
+    runs = [partial(told, seed) for seed in seeds]
     with warnings.catch_warnings():  # here, since threads share them
         warnings.simplefilter("ignore", ConvergenceWarning)  # the table says it
         warnings.filterwarnings("ignore", "All motifs are empty")

@@ -126,7 +126,9 @@ class Loop:
 
     def would_have_been_outdone(self, state: LoopState) -> bool:
         """Whether a start that went to its end beside others would have been given up."""
-        course = state.course_before(state.iteration)
+        limits = StopReason.MAX_ITER, StopReason.MAX_TIME, StopReason.STALLED
+        # Where a limit ended it, it was looked at before, as ever.
+        course = state.course_before(state.iteration + (state.stop_reason in limits))
         while course is not None:
             m, _, _, J = course.entry
             if self._is_outdone(replace(state, iteration=int(m), course=course), J):

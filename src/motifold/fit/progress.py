@@ -165,6 +165,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         else:
             for number, (_, line, _) in sorted(self._beside.items()):
                 log_line(f"CNMF {number + 1}/{self._n_init}: {line}")
+        self._start = max([self._start, *(number + 1 for number in self._beside)])
         self._bar, self._line, self._beside = None, "", {}
 
     def _next_start(self, state: LoopState) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -97,6 +100,38 @@ def test_residuals_are_the_oracles(kernels, rows, masked, monkeypatch):
     args = rows.V, rows.H, rows.age, rows.first, out
     kernels.direct_residual(rows.here, rows.seen if masked else None, *args)
     assert out[0] == pytest.approx(((rows.here - fit)[seen] ** 2).sum(), rel=1e-5)
+
+
+def guarded(array: np.ndarray) -> np.ndarray:
+    """A copy that ends where memory does that nobody may read."""
+    page = mmap.PAGESIZE
+    size = -(-array.nbytes // page) * page
+    memory = mmap.mmap(-1, size + page)
+    start = np.frombuffer(memory, np.uint8).ctypes.data
+    assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(start + size), page, 0) == 0
+    whole = np.frombuffer(memory, np.uint8)[size - array.nbytes : size]
+    copy = whole.view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="protects a page of memory")
+@pytest.mark.parametrize("shape", [(100, 32), (100, 33), (128, 64), (7, 40)])
+def test_nothing_is_read_behind_the_end(on_lanes, shape, monkeypatch):
+    """Neither by warps that have no run; it would be a crash."""
+    T, N = shape
+    rows = Rows(2, 3, [T], N, 0, T)
+    kernels = on_lanes(2, 3, np.float32)
+    X, H, V = (guarded(array) for array in (rows.X, rows.H, rows.V))
+    age, left = guarded(rows.age), guarded(rows.left)
+    for units in (1584, 4):
+        monkeypatch.setattr(compiled, "_UNITS", units)
+        kernels.direct_products(X, H, left, 0, np.empty((N, 6), np.float32))
+        kernels.direct_correlation(X, V, left, 0, np.zeros_like(rows.H))
+        out = np.empty(1)
+        kernels.direct_residual(X, None, V, H, age, 0, out)
+        fit = reference.reconstruct(rows.W, rows.H, rows.lengths)
+        assert out[0] == pytest.approx(((rows.X - fit) ** 2).sum(), rel=1e-5)
 
 
 class Counted(Device):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import _thread
 import threading
+import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -61,16 +63,20 @@ def test_starts_beside_each_other_are_those_one_after_the_other(X, settings, gro
 
 
 def test_starts_that_would_have_been_given_up_count_as_such():
-    settings = {**KEPT, "n_init": 4, "max_iter": 70, "tol": 0}
-    beside = CNMF(2, 6, **settings).fit(X)
-    apart = CNMF(2, 6, callback=one_after_the_other, **settings).fit(X)
-    np.testing.assert_array_equal(beside.start_losses_, apart.start_losses_)
-    assert np.isnan(beside.start_losses_).any()
+    for most in (64, 70):  # also where it would have been in the last iteration
+        settings = {**KEPT, "n_init": 4, "max_iter": most, "tol": 0}
+        beside = CNMF(2, 6, **settings).fit(X)
+        apart = CNMF(2, 6, callback=one_after_the_other, **settings).fit(X)
+        np.testing.assert_array_equal(beside.start_losses_, apart.start_losses_)
+        assert np.isnan(beside.start_losses_).any()
 
 
-def test_more_starts_than_go_at_once(groups, monkeypatch):
+def test_more_starts_than_go_at_once(groups, monkeypatch, capsys):
     """In turns, and the one that is left over by itself."""
     monkeypatch.setattr(engine, "_MOST_STARTS", 3)
+    CNMF(2, 6, n_init=4, verbose=1, **{**KEPT, "max_iter": 3}).fit(X)
+    told = capsys.readouterr().err
+    assert all(told.count(f"CNMF {number}/4: ") == 1 for number in (1, 2, 3, 4))
     beside = CNMF(2, 6, n_init=7, **KEPT).fit(X)
     assert max(groups) == 3
     apart = CNMF(2, 6, n_init=7, callback=one_after_the_other, **KEPT).fit(X)
@@ -160,6 +166,35 @@ def test_fits_of_a_sweep_meet_where_they_are_alike(groups):
     assert beside.table == apart.table
 
 
+def test_runs_that_ended_are_kept(monkeypatch, tmp_path):
+    """Of a task of which another run fails; the sweep goes on from there."""
+    from motifold.findings import trial
+
+    plain, done = trial._run, []
+
+    def run(data, parameters, seed, settings):
+        if seed == 3 and not done:
+            done.append(seed)
+            raise OSError("the disk")
+        return plain(data, parameters, seed, settings)
+
+    monkeypatch.setattr(trial, "_run", run)
+    options = {"n_components": 1, "n_lags": 6, "n_seeds": 4, "test": None, "n_null": 0}
+    options |= {"device": TWIN, "progress": False, "max_iter": 3, "n_jobs": 1, "solver": "mu"}
+    with pytest.raises(OSError, match="the disk"):
+        sweep(X, path=tmp_path / "runs", **options)
+    assert len((tmp_path / "runs").read_text().splitlines()) == 1 + 3
+    assert len(sweep(X, path=tmp_path / "runs", **options).table) == 4
+
+
+def test_points_that_are_equal_are_two():
+    found = sweep(
+        X, n_components=1, n_lags=3, x_ortho=[0, 0.0], n_seeds=1, test=None, n_null=0, n_jobs=1,
+        max_iter=2, progress=False,
+    )  # fmt: skip
+    assert len(found.table) == 2
+
+
 def test_tasks_are_shared_out_evenly():
     from motifold.findings import sweeping
 
@@ -177,7 +212,7 @@ def test_tasks_are_shared_out_evenly():
 class Party:
     """Somebody who asks for a number and the sum of those who asked with it."""
 
-    most = 16
+    most, here = 16, nullcontext
 
     def __init__(self, key, number):
         self.key, self.W, self.H = key, number, number
@@ -237,8 +272,26 @@ def test_called_off_before_it_began(monkeypatch):
         return submit(self, *args)
 
     monkeypatch.setattr(together.ThreadPoolExecutor, "submit", interrupted)
+    worked = []
     with pytest.raises(KeyboardInterrupt):
-        together.together([lambda: together.seat().step(Party("a", 1))] * 4)
+        together.together([lambda: worked.append(1)] * 4)
+    assert not worked
+
+
+def test_who_has_not_begun_does_not_begin():
+    """Where those before end with an error, and where nobody ever asks for a step."""
+    worked = []
+
+    def works():
+        time.sleep(0.3)
+        worked.append(1)
+
+    def fails():
+        raise OSError("the disk")
+
+    with pytest.raises(OSError, match="the disk"):
+        together.together([fails] + [works] * 6)
+    assert len(worked) <= 2
 
 
 def test_one_at_a_time():
@@ -269,7 +322,7 @@ def test_nobody_waits_for_those_who_failed():
         together.together([waits, fails, waits])
 
 
-def test_a_step_that_fails_is_told_to_all():
+def test_a_step_that_fails_is_told_by_one():
     class Failing(Party):
         def recorded(self, starts):
             raise MemoryError("too little")
@@ -282,8 +335,9 @@ def test_a_step_that_fails_is_told_to_all():
         except MemoryError as error:
             errors.append(str(error))
 
-    together.together([asks] * 3)
-    assert errors == ["too little"] * 3
+    with pytest.raises(BrokenOff):  # the others
+        together.together([asks] * 3)
+    assert errors == ["too little"]
 
 
 def test_what_is_done_at_the_end_is_done_once():

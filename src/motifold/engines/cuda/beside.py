@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +50,11 @@ class Asked:
         most: int = self.engine.most_starts
         return most
 
+    def here(self) -> AbstractContextManager[object]:
+        """In it, its device is the current one."""
+        device: AbstractContextManager[object] = self.engine.device.here()
+        return device
+
     def recorded(self, starts: int) -> Recording:
         """By an engine of its own: what this one keeps is of one start."""
         engine = self.engine
@@ -61,6 +67,6 @@ class Asked:
         return self.engine.step_alone(self.W, self.H, self.solver, self.inner, 0.0, None)
 
     def told(self, begun: Begun, number: int, starts: int) -> Step:
-        """Its factors are views of those of all."""
+        """Its factors are copies: no start keeps those of all."""
         numbers = self.engine.told_of(begun.numbers(), number, starts)
-        return self.engine.step_of(begun.W[number], begun.H[number], numbers)
+        return self.engine.step_of(begun.W[number].copy(), begun.H[number].copy(), numbers)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -117,15 +116,14 @@ class Device:
 
     # --- use ----------------------------------------------------------------------------------
 
-    def alike(self) -> Device:
-        """The same device for another start: its kernels leave nothing where others work."""
-        other = copy(self)
-        other._kernels, other._constants = {}, {}
-        return other
-
     def here(self) -> AbstractContextManager[object]:
-        """In it, this is the device of the thread."""
+        """In it, this is the device of the thread, with the stream of the thread that entered."""
         return nullcontext()
+
+    @property
+    def has_one_stream(self) -> bool:
+        """Whether threads follow one another there, unless they ask for something else."""
+        return True
 
     def __enter__(self) -> Device:
         return self

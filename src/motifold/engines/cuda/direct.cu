@@ -291,7 +291,7 @@ extern "C" __global__ __launch_bounds__(128, RESIDUAL_BLOCKS) void residual(
     const row_t from = first + (row_t)run * step, high = first + n;
     const row_t end = run >= runs ? from : from + step < high ? from + step : high;
     // Before the run: what its first rows have of motifs that began there.
-    const row_t begin = from > L - 1 ? from - (L - 1) : 0;
+    const row_t begin = run >= runs ? end : from > L - 1 ? from - (L - 1) : 0;
     REAL w[K][L];
 #pragma unroll
     for (int k = 0; k < K; k++)

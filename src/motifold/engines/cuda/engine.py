@@ -245,7 +245,7 @@ class CUDAEngine(DeviceProblems):
 
     def _may_meet(self, solver: Solver) -> bool:
         """Whether a step may be taken together with those of other starts."""
-        small = self.problem.T * self.problem.N <= _SMALL
+        small = self.problem.T * self.problem.N <= _SMALL and self.device.has_one_stream
         return small and type(solver) is HALS and self._may_be_recorded and self.model.held is None
 
     @cached_property
@@ -258,9 +258,7 @@ class CUDAEngine(DeviceProblems):
         n = min(n, self.most_starts)
         if n < 2 or seat() is not None or not self._may_meet(solver):
             return []
-        return [
-            type(self)(self.problem, self.workers, self.device.alike(), self.data) for _ in range(n)
-        ]
+        return [type(self)(self.problem, self.workers, self.device, self.data) for _ in range(n)]
 
     @cached_property
     def most_starts(self) -> int:
@@ -269,9 +267,10 @@ class CUDAEngine(DeviceProblems):
         if room is None:
             return _MOST_STARTS
         rows = max(b - a for a, b in self.data.ranges)
-        # Windows, X·W̃ and what is made of them; B, E and their like.
+        # Windows, X·W̃ and what is made of them; B, E and their like; H, C and theirs.
         columns = problem.L * problem.K
-        each = (3 * rows * columns + 8 * columns**2) * problem.dtype.itemsize
+        numbers = 3 * rows * columns + 8 * columns**2 + 12 * problem.T * problem.K
+        each = numbers * problem.dtype.itemsize
         return int(max(1, min(_MOST_STARTS, room // each)))
 
     def together(self, works: Sequence[Callable[[], Result]]) -> list[Result]:

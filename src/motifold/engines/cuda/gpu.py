@@ -5,9 +5,10 @@ Whatever CuPy raises becomes an error that says what to do.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager, nullcontext
 from functools import cache, lru_cache
 from typing import Any
 
@@ -42,6 +43,7 @@ class CudaDevice(Device):
         self.name = f"cuda:{number}"
         self._number = number
         self._entered: list[Any] = []
+        self._stream: Any = None
         self._blas = Blas.of_cupy(cupy)
 
     def put(self, array: Any, dtype: Any = None) -> Any:
@@ -170,15 +172,23 @@ class CudaDevice(Device):
 
         return replay
 
-    def here(self) -> AbstractContextManager[object]:
-        """CuPy's own, which knows of its thread."""
-        device: AbstractContextManager[object] = self.xp.cuda.Device(self._number)
-        return device
+    @contextmanager
+    def here(self) -> Iterator[None]:
+        """By CuPy, which knows of its thread."""
+        with self.xp.cuda.Device(self._number), self._stream or nullcontext():
+            yield
+
+    @property
+    def has_one_stream(self) -> bool:
+        """Unless each thread was to have one of its own."""
+        return os.environ.get("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "0") in ("", "0")
 
     def __enter__(self) -> CudaDevice:
         """It may be entered within itself."""
         current = self.xp.cuda.Device(self._number)
         current.__enter__()
+        if not self._entered:
+            self._stream = self.xp.cuda.get_current_stream()
         self._entered.append(current)
         return self
 
@@ -188,6 +198,7 @@ class CudaDevice(Device):
         if self._entered:
             current.__exit__(None, None, None)
             return
+        self._stream = None
         self._kernels.clear()
         self._constants.clear()
         try:

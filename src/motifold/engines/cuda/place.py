@@ -14,7 +14,6 @@ import numpy as np
 from motifold.data import Data, Facts, Segments, scan
 from motifold.data.validation import check_mask, is_list_of_segments, recording_of
 from motifold.engines.cpu import CPUEngine, Problem, Workers, engine_of
-from motifold.engines.cpu.threads import free_cores
 from motifold.engines.cuda.device import Device
 from motifold.engines.cuda.names import device_of, is_name
 from motifold.engines.cuda.sources import DeviceSource
@@ -195,7 +194,9 @@ class Place:
 
         A fit on a GPU would wait for one thread as long as for a hundred iterations.
         """
-        return scan if self.device is None else partial(scan, threads=free_cores())
+        if self.device is None:
+            return scan
+        return partial(scan, threads=Workers(parameters.n_jobs).n_threads)
 
     def safely(self, engine: CPUEngine, work: Callable[[], Any]) -> Any:
         """What the work gives; where the place can lose what it holds, it is done again."""

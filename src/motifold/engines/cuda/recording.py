@@ -12,7 +12,7 @@ loop said that it will go on. Mostly it does; else that step was for nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from motifold.engines.cuda.device import Device
@@ -67,10 +67,11 @@ class Recording:
     def begin(self, W: Any, H: Any) -> Begun:
         """Launch it; the factors that it gives are new arrays."""
         self._W[...], self._H[...] = W, H
-        return self._begun()
+        begun = self._begun()
+        return replace(begun, W=begun.W.copy(), H=begun.H.copy())
 
     def begin_all(self, W: Sequence[Any], H: Sequence[Any]) -> Begun:
-        """The same of several starts, each with its own factors."""
+        """The same of several starts, each with its own factors; valid until the next is begun."""
         self._device.xp.stack(W, out=self._W)
         self._device.xp.stack(H, out=self._H)
         return self._begun()
@@ -78,7 +79,7 @@ class Recording:
     def _begun(self) -> Begun:
         # What a device cannot record is launched as it is.
         W, H, told = self._body() if self._replay is None else self._replay()
-        return Begun(W.copy(), H.copy(), self._device.fetched(told))
+        return Begun(W, H, self._device.fetched(told))
 
 
 @dataclass(frozen=True)

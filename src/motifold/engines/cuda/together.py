@@ -17,7 +17,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -26,6 +26,9 @@ from motifold.engines.cuda.recording import Begun, Recording
 Result = TypeVar("Result")
 
 _LOOK = 0.2  # seconds between two looks at who has ended
+_WHY = "The fit was broken off, as one that ran beside it was."
+# Recordings of one step, of several numbers of starts, that are kept.
+_KEPT = 2
 
 
 class Party(Protocol):
@@ -46,6 +49,9 @@ class Party(Protocol):
     @property
     def H(self) -> Any:
         """The activations."""
+
+    def here(self) -> AbstractContextManager[object]:
+        """Where it is taken: whoever serves may be elsewhere, or on his way home."""
 
     def recorded(self, starts: int) -> Recording:
         """The step of so many starts at once."""
@@ -101,7 +107,7 @@ class Meeting:
 
     def step(self, member: _Member, party: Party) -> Any:
         """What it asks for, once all others have asked, too."""
-        self._heard()
+        self.heard()
         member.party = party
         self._waiting.append(member)
         self._hand_over()
@@ -109,12 +115,13 @@ class Meeting:
         result, error, member.result, member.error = member.result, member.error, None, None
         if error is not None:
             raise error
-        self._heard()
+        self.heard()
         return result
 
-    def _heard(self) -> None:
+    def heard(self) -> None:
+        """Raise where it was broken off."""
         if self._broken:
-            raise BrokenOff("The fit was broken off, as one that ran beside it was.")
+            raise BrokenOff(_WHY)
 
     def left(self) -> None:
         """Whoever is at work has ended."""
@@ -140,6 +147,7 @@ class Meeting:
         self._recordings.clear()
         for work in self._last.values():
             work()
+        self._last.clear()
 
     def _hand_over(self) -> None:
         """The next goes on; where nobody can, those who wait are served first."""
@@ -157,28 +165,31 @@ class Meeting:
             for group in alike.values():
                 if not self._broken:
                     self._serve(group)
-        except BaseException as error:  # told to all: none of them can go on
+        except BaseException as error:  # none of them can go on; one tells why
             for member in self._waiting:
-                member.error = error
+                member.error = BrokenOff(_WHY)
+            self._waiting[0].error = error
         self._ready.extend(self._waiting)
         self._waiting = []
 
     def _serve(self, group: list[_Member]) -> None:
         parties = [member.party for member in group if member.party is not None]
         if len(parties) == 1:
-            group[0].result = parties[0].alone()
+            with parties[0].here():
+                group[0].result = parties[0].alone()
             return
         most = parties[0].most
         if len(parties) > most:
             self._serve(group[:most])
             self._serve(group[most:])
             return
-        starts, recording = self._recording_for(parties)
-        # A recording is of as many as it is of: the last one is there several times.
-        filled = parties + parties[-1:] * (starts - len(parties))
-        begun = recording.begin_all([p.W for p in filled], [p.H for p in filled])
-        for number, (member, party) in enumerate(zip(group, parties, strict=True)):
-            member.result = party.told(begun, number, starts)
+        with parties[0].here():
+            starts, recording = self._recording_for(parties)
+            # A recording is of as many as it is of: the last one is there several times.
+            filled = parties + parties[-1:] * (starts - len(parties))
+            begun = recording.begin_all([p.W for p in filled], [p.H for p in filled])
+            for number, (member, party) in enumerate(zip(group, parties, strict=True)):
+                member.result = party.told(begun, number, starts)
 
     def _recording_for(self, parties: list[Party]) -> tuple[int, Recording]:
         """One of enough starts, but not of too many."""
@@ -186,6 +197,8 @@ class Meeting:
         most = min(2 * n, parties[0].most)
         starts = min((size for size in known if n <= size <= most), default=n)
         if starts not in known:
+            while len(known) >= _KEPT:
+                del known[max(known)]
             known[starts] = parties[0].recorded(starts)
         return starts, known[starts]
 
@@ -215,6 +228,7 @@ def _seated(found: Seat) -> Iterator[None]:
     found.member.wait()
     _here.seat = found
     try:
+        found.meeting.heard()
         yield
     finally:
         _here.seat = None
@@ -249,8 +263,10 @@ def together(works: Sequence[Callable[[], Result]]) -> list[Result]:
                     break
         finally:
             meeting.break_off()  # if all have ended, nobody hears it
-            wait(futures)
-            meeting.close()
+            try:
+                wait(futures)
+            finally:
+                meeting.close()
     return _results(futures)
 
 
