@@ -5,7 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -157,11 +157,13 @@ def test_one_bar_for_all(monkeypatch, capsys):
 def test_fits_of_a_sweep_meet_where_they_are_alike(groups):
     """The seeds of a point, and of these the parts of the data that are held out alike."""
     grid = {"n_components": [1, 2], "n_lags": 6, "n_seeds": 5, "n_blocks": 2, "n_null": 0}
-    options = {"device": TWIN, "progress": False, "max_iter": 8}
-    beside = sweep(X, **grid, **options, n_jobs=1)
+    options = {"device": TWIN, "progress": False, "max_iter": 4, "test": None, "tol": 0}
+    beside = sweep(X[:150], **{**grid, "n_null": 3}, **options, n_jobs=1)
     assert {5, 3, 2} <= set(groups)  # five of all data; three and two of either half
+    groups.clear()
+    beside = sweep(X[:150], **grid, **options, n_jobs=1)
     several = len(groups)
-    apart = sweep(X, **{**grid, "n_seeds": 5}, **options, n_jobs=10)
+    apart = sweep(X[:150], **grid, **options, n_jobs=10)
     assert len(groups) == several  # in other processes
     assert beside.table == apart.table
 
@@ -246,6 +248,34 @@ def test_whoever_is_alike_is_served_at_once():
     assert found[0][2] == (1, 1 + 4 + 4, 3)
     assert found[3][2] == (4, 1 + 4 + 4, 3)
     assert together.seat() is None
+
+
+def test_steps_are_taken_where_they_belong():
+    """Also those that are served by one who is on his way home."""
+    there = []
+
+    class AtHome(Party):
+        @contextmanager
+        def here(self):
+            there.append(1)
+            yield
+            there.pop()
+
+        def alone(self):
+            assert there
+            return super().alone()
+
+        def told(self, begun, number, starts):
+            assert there
+            return super().told(begun, number, starts)
+
+    def work(number, rounds):
+        return [together.seat().step(AtHome("a", number)) for _ in range(rounds)]
+
+    jobs = [(1, 4), (2, 4), (4, 1), (8, 2)]
+    found = together.together([lambda job=job: work(*job) for job in jobs])
+    assert [len(results) for results in found] == [4, 4, 1, 2]
+    assert not there
 
 
 def test_no_more_at_once_than_fit():
