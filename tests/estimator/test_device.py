@@ -359,7 +359,7 @@ def test_the_doctor_tells_of_gpus(cupy):
 
 
 def test_starts_side_by_side_on_the_second_device(cupy):
-    """Whoever serves them, also one who has just ended: what there is to do is done there."""
+    """What there is to do at once is done there, whichever thread does it."""
     settings = {"n_init": 2, "random_state": 0, "max_iter": 9, "tol": 0.05, "device": "cuda:1"}
     data = X[:40, :4]
     beside = CNMF(1, 2, **settings).fit(data)
@@ -367,3 +367,18 @@ def test_starts_side_by_side_on_the_second_device(cupy):
     np.testing.assert_array_equal(beside.components_, apart.components_)
     np.testing.assert_array_equal(beside.start_losses_, apart.start_losses_)
     assert cupy.machine.current == 0
+
+
+def test_threads_with_streams_of_their_own_do_not_meet(cupy, monkeypatch):
+    """Nothing would put what they launch in order."""
+    from motifold.engines.cuda.together import Meeting
+
+    served, plain = [], Meeting._serve
+    monkeypatch.setattr(Meeting, "_serve", lambda *a: served.append(1) or plain(*a))
+    settings = {"n_init": 2, "random_state": 0, "max_iter": 2, "device": "cuda"}
+    CNMF(1, 2, **settings).fit(X[:40, :4])
+    assert served
+    served.clear()
+    monkeypatch.setenv("CUPY_CUDA_PER_THREAD_DEFAULT_STREAM", "1")
+    assert len(CNMF(1, 2, **settings).fit(X[:40, :4]).start_losses_) == 2
+    assert not served

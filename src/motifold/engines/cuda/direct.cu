@@ -3,10 +3,11 @@
 // is long, of motifs (or of P) all lags. X is read once, and activations that are zero cost nothing.
 // That is sooner than cuBLAS, which gets half of the peak out of products of so few columns.
 
-// Rows that are taken at once, and motifs whose lags (times their number) fit registers.
+// Rows that are taken at once.
 #define ROWS 8
 // Bins of which a warp has the sums at once: one for each lane.
 #define BINS 32
+// Motifs that are taken at once: those whose lags, all together, fit registers.
 #define FIT_LAGS (L < 100 ? 100 / L : 1)
 #define GROUP (FIT_LAGS < K ? FIT_LAGS : K)
 #define GROUPS ((K + GROUP - 1) / GROUP)

@@ -78,6 +78,7 @@ class CUDAEngine(DeviceProblems):
     def step_alone(
         self, W: Any, H: Any, solver: Solver, inner: Inner, follow: float, enough: float | None
     ) -> Step:
+        """The same, whoever else is in a meeting."""
         self._rough = self._may_be_rough and enough is None
         if self._rough:
             self._forget_products()  # those of a certificate are not rounded, nor these kept

@@ -256,11 +256,10 @@ def together(works: Sequence[Callable[[], Result]]) -> list[Result]:
             raise
         try:
             meeting.begin()
-            while wait(
-                futures, _LOOK, FIRST_EXCEPTION
-            ).not_done:  # not for long: Ctrl-C is heard then
+            while any(not future.done() for future in futures):
                 if any(future.done() and future.exception() for future in futures):
                     break
+                wait(futures, _LOOK, FIRST_EXCEPTION)  # not for long: Ctrl-C is heard then
         finally:
             meeting.break_off()  # if all have ended, nobody hears it
             try:
