@@ -20,7 +20,7 @@ from motifold.findings.facts import Facts
 from motifold.findings.overlap import activations_of
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, observed_entries
 from motifold.findings.table import Table
-from motifold.findings.trial import Settings, SweepData, fold_error, run_trial
+from motifold.findings.trial import Settings, SweepData, fold_error, run_trials
 from motifold.io import Recording
 from motifold.model.losses import Loss, loss_of
 
@@ -167,7 +167,7 @@ def held_out_deviance(x, predicted, means) -> float:
 def test_error_of_held_out_entries():
     data = SweepData.from_arrays([X])
     parameters = {"n_components": 2, "n_lags": L, "beta_loss": KL, "max_iter": 30, "tol": 0.0}
-    run = run_trial(data, parameters, 1, Settings("entries", 4, 0, 0.05))
+    (run,) = run_trials(data, parameters, [1], Settings("entries", 4, 0, 0.05))
     train, _ = list(BlockTimeSeriesSplit(4, gap=L).split(X))[1]
     shown = observed_entries((len(train), N), 0.1, np.random.default_rng([1, 4]))
     copy = CNMF(**parameters, random_state=1)
@@ -204,10 +204,10 @@ def test_a_feature_that_is_silent_in_training_does_not_make_it_infinite():
     data[:, 3] = 0
     data[T // 4 + 20, 3] = 4.0  # in the second block alone
     for test in ("blocks", "entries"):
-        run = run_trial(
+        (run,) = run_trials(
             SweepData.from_arrays([data]),
             {"n_components": 2, "n_lags": L, "beta_loss": KL, "max_iter": 5, "tol": 0.0},
-            1,
+            [1],
             Settings(test, 4, 0, 0.05),
         )
         assert np.isfinite(run.measures["test_error"])

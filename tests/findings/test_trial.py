@@ -9,7 +9,7 @@ from motifold import CNMF
 from motifold.data import Segments
 from motifold.findings.overlap import activations_of
 from motifold.findings.splits import BlockTimeSeriesSplit, mark_junctions, observed_entries
-from motifold.findings.trial import Settings, SweepData, fold_error, run_trial
+from motifold.findings.trial import Settings, SweepData, fold_error, run_trials
 
 L = 6
 
@@ -69,7 +69,7 @@ def test_shares_are_those_of_the_datas_power(planted):
     mask = np.random.default_rng(1).random(X.shape) < 0.9
     data = SweepData.from_arrays([X[:120], X[120:]], [mask[:120], mask[120:]])
     parameters = {"n_components": 2, "n_lags": L, "max_iter": 20, "tol": 0.0}
-    run = run_trial(data, parameters, 0, Settings(None, 4, 0, 0.05))
+    run = run_trials(data, parameters, [0], Settings(None, 4, 0, 0.05))[0]
     model = CNMF(**parameters, random_state=0, n_jobs=1).fit(X, lengths=[120, 80], mask=mask)
     parts = list(model.reconstruct_components())
     X_hat = sum(parts)
@@ -98,8 +98,8 @@ def test_significance_is_tested_on_the_held_out_block(planted, monkeypatch):
         trial, "significance", lambda X, *a, **b: seen.append(X.copy()) or original(X, *a, **b)
     )
     for seed in range(5):
-        outcome = run_trial(
-            data_of(X), {"n_components": 2, "n_lags": L}, seed, Settings("blocks", 4, 50, 0.05)
+        (outcome,) = run_trials(
+            data_of(X), {"n_components": 2, "n_lags": L}, [seed], Settings("blocks", 4, 50, 0.05)
         )
         block = seed % 4
         assert outcome.measures["block"] == block
@@ -118,7 +118,7 @@ def test_a_fit_that_failed_is_a_row_without_test_error(planted, monkeypatch):
 
     monkeypatch.setattr(CNMF, "fit", broken)
     parameters = {"n_components": 2, "n_lags": L}
-    measures = run_trial(data_of(X), parameters, 0, Settings("blocks", 4, 50, 0.05)).measures
+    measures = run_trials(data_of(X), parameters, [0], Settings("blocks", 4, 50, 0.05))[0].measures
     assert np.isnan(measures["test_error"])
     assert measures["n_tested"] == 0
     assert measures["loss"] < 1  # of the fit of all data, which did not fail
@@ -127,7 +127,7 @@ def test_a_fit_that_failed_is_a_row_without_test_error(planted, monkeypatch):
 def test_masked_entries_are_those_measured(planted):
     X, _ = planted
     parameters = {"n_components": 2, "n_lags": L, "max_iter": 30, "tol": 0.0}
-    outcome = run_trial(data_of(X), parameters, 2, Settings("entries", 4, 0, 0.05))
+    outcome = run_trials(data_of(X), parameters, [2], Settings("entries", 4, 0, 0.05))[0]
     train, _ = list(BlockTimeSeriesSplit(4, gap=L).split(X))[2]
     mask = observed_entries((len(train), 16), 0.1, np.random.default_rng([2, 4]))
     ids = mark_junctions(train)

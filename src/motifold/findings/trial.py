@@ -119,11 +119,6 @@ class Run:
     activations: Array
 
 
-def run_trial(data: SweepData, parameters: dict[str, Any], seed: int, settings: Settings) -> Run:
-    """Fit and measure one point of the grid from one seed."""
-    return run_trials(data, parameters, [seed], settings)[0]
-
-
 def run_trials(
     data: SweepData,
     parameters: dict[str, Any],
@@ -131,7 +126,7 @@ def run_trials(
     settings: Settings,
     ended: Callable[[int, Run], object] = lambda seed, run: None,
 ) -> list[Run]:
-    """The same from several seeds: side by side, on a device that takes their steps at once.
+    """Fit and measure one point of the grid from each seed: on a GPU side by side.
 
     ``ended`` is told of each when it has, also where another one fails.
     """
